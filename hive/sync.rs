@@ -19,13 +19,18 @@ pub(crate) use crossbeam_deque::{Injector, Steal, Stealer, Worker};
 pub(crate) use crate::observe::activity::{Activity, ActivityCell, BeeState, RegionActivity, Snapshot};
 pub(crate) use crate::observe::cold_parts::ColdParts;
 pub(crate) use crate::observe::counters::{BeeCounters, Counter};
+pub(crate) use crate::observe::help::{Excuse, Help, HelpOfLoop};
 pub(crate) use crate::observe::in_flight::InFlight;
 pub(crate) use crate::observe::trace::event::Event;
 pub(crate) use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
 pub(crate) use crate::observe::wake_delay::WakeDelay;
 pub(crate) use crate::sys::abort::abort_with_message;
-pub(crate) use crate::sys::asymmetric_fence::{KernelThread, heavy as heavy_fence, light as light_fence};
+pub(crate) use crate::sys::asymmetric_fence::{
+    KernelThread, heavy as heavy_fence, light as light_fence, try_heavy as try_heavy_fence,
+};
 pub(crate) use crate::sys::back_off::BackOff;
+pub(crate) use crate::sys::changed_words::copy_changed_words;
+pub(crate) use crate::sys::clock::{nanos, nanos_since};
 pub(crate) use crate::sys::deadline::Deadline;
 pub(crate) use crate::sys::float_mode::FloatMode;
 pub(crate) use crate::sys::napping_spinner::NappingSpinner;

@@ -66,6 +66,8 @@ fn a_report_tells_of_masks_that_were_changed_from_outside() {
             let other = *cpus.iter().find(|cpu| [**cpu] != worker_cpus[..]).unwrap();
             for (mask, shown) in [(&cpus[..], &*all), (&[other], &*other.to_string())] {
                 proc_threads::own_tids().into_iter().for_each(|tid| sys::bind_thread(tid, mask));
+                // A worker that ends its polling moves off the CPU that it was bound to, by another mask for a moment.
+                proc_threads::wait_until_asleep(&[worker]);
                 let changed = format!("changed from outside to cpus {shown}");
                 assert_contains_all(&places(), &[&format!("1 on cpu {} by hive, but {changed}", worker_cpus[0])]);
                 // The queen as well, unless the mask is her place.

@@ -47,11 +47,13 @@ pub(crate) struct BeeCounters {
 impl BeeCounters {
     /// Adds 1 to a counter that only the bee itself writes.
     #[inline(always)]
-    pub(crate) fn increment(&self, counter: Counter) {
+    pub(crate) fn increment(&self, counter: Counter) -> u64 {
         let value = &self.values[counter as usize];
         // Relaxed, both: the number is only shown to people, and it has one writer. A load and a store, not one atomic
         // addition, because that would cost twenty times as much.
-        value.store(value.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        let count = value.load(Ordering::Relaxed) + 1;
+        value.store(count, Ordering::Relaxed);
+        count
     }
 
     /// Adds 1 to a counter that other threads write as well.

@@ -11,6 +11,7 @@ pub(crate) mod body_times;
 pub(crate) mod build_info;
 pub(crate) mod cold_parts;
 pub(crate) mod counters;
+pub(crate) mod help;
 pub(crate) mod in_flight;
 pub(crate) mod stats;
 pub(crate) mod trace;

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use crate::pool::error::Error;
-use crate::pool::loop_costs::LoopSize;
+use crate::pool::loop_costs::{LoopSize, is_one_to_time};
 use crate::pool::loop_kind::{CalledLoop, LoopKind, LoopTeam};
 use crate::pool::regions::Start;
 use crate::pool::shared::Shared;
@@ -67,11 +67,81 @@ impl Shared {
     ) -> Result<(), Error> {
         if let LoopKind::HandedOut(called) = kind {
             self.run_on_called_workers(queen_guard, team, CalledLoop { size, ..called }, body)
+        } else if self.loop_costs.is_small(size, team.bees) {
+            self.run_small_loop(queen_guard, team, size, kind, body)
+        } else if !self.team.help.is_wanted() {
+            self.run_unhelped_loop(queen_guard, team, size, body)
         } else if self.team.all_workers_sleep() {
             self.run_cold_loop(queen_guard, team, size, kind, body)
         } else {
             // The usual case: some worker polls for the start. Or all have been parked.
-            self.run_hot_loop(queen_guard, team, body)
+            let is_timed = self.loop_costs.is_timing_due();
+            let outcome = self.run_hot_loop(queen_guard, team, is_timed, body);
+            if is_timed {
+                self.learn_from_hot_loop(team, size);
+            }
+            if let Some(waited) = self.team.help.take_wait() {
+                self.judge_wait(size, waited);
+            }
+            outcome
+        }
+    }
+
+    /// Learns how much work a loop is that was timed.
+    #[cold]
+    fn learn_from_hot_loop(&self, team: LoopTeam, size: LoopSize) {
+        if let Some(part) = self.team.cold_parts.last() {
+            self.loop_costs.record_part(size, part, team.bees, 0);
+        }
+    }
+
+    /// Runs a loop that is too short for a team.
+    #[inline]
+    fn run_small_loop<P: RegionBody>(
+        self: &Arc<Self>,
+        queen_guard: &mut QueenGuard<'_>,
+        team: LoopTeam,
+        size: LoopSize,
+        kind: LoopKind<'_>,
+        body: &mut P,
+    ) -> Result<(), Error> {
+        let begin = is_one_to_time(self.team.count_small_loop()).then(clock::nanos);
+        let deadline = Deadline::soon();
+        if let LoopKind::OfBees(_) = kind {
+            self.run_loop_if_long(queen_guard, team, body, deadline)?;
+        } else {
+            self.run_alone(body);
+        }
+        match begin {
+            Some(begin) => self.loop_costs.record(size, clock::nanos_since(begin)),
+            // It is not short any more.
+            None if deadline.has_passed() => self.loop_costs.record(size, NANOS_OF_WAKING),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Runs a loop at a time when the workers' help is worth nothing.
+    #[inline(never)]
+    fn run_unhelped_loop<P: RegionBody>(
+        self: &Arc<Self>,
+        queen_guard: &mut QueenGuard<'_>,
+        team: LoopTeam,
+        size: LoopSize,
+        body: &mut P,
+    ) -> Result<(), Error> {
+        let begin = clock::nanos();
+        self.run_cold_loop_alone(queen_guard, team, body, Deadline::new(begin, 4_000_000))?;
+        self.loop_costs.record(size, clock::nanos_since(begin));
+        Ok(())
+    }
+
+    /// Learns from a loop at whose end the caller has waited so long.
+    #[cold]
+    fn judge_wait(&self, size: LoopSize, waited: u64) {
+        let alone = self.loop_costs.expected(size).unwrap_or(1_000_000).max(20_000);
+        if waited > alone {
+            self.team.help.note_loss(waited);
         }
     }
 

@@ -8,13 +8,14 @@
 
 use std::sync::Arc;
 
-use crate::pool::loop_costs::LoopSize;
+use crate::pool::loop_costs::{LoopSize, is_one_to_time};
 use crate::pool::loop_kind::CalledLoop;
 use crate::pool::shared::Shared;
 use crate::protocol::region::region_context::RegionContext;
 use crate::region::nesting;
-use crate::sync::Counter;
+use crate::sync::{Counter, Deadline};
 use crate::sys::clock;
+use crate::sys::cost_of_waking::NANOS_OF_WAKING;
 
 /// How far the calling thread has come with a loop by itself.
 #[derive(Clone, Copy)]
@@ -40,6 +41,9 @@ impl Shared {
         may_be_handed_out: bool,
         run_part: impl FnMut(usize, &RegionContext<'_>),
     ) -> RunAlone {
+        if parts > 1 && self.loop_costs.is_small(size, parts as u32) && !nesting::is_inside_any() && !self.is_forked() {
+            return self.run_small_parts(parts, size, may_be_handed_out, run_part);
+        }
         if !self.team.all_workers_sleep() || nesting::is_inside_any() {
             return RunAlone::Parts(0);
         }
@@ -47,6 +51,58 @@ impl Shared {
             Ok(2..) => self.run_or_call(parts, size, may_be_handed_out, run_part),
             _ => RunAlone::Parts(0),
         }
+    }
+
+    /// The same for a loop that is too short for a team.
+    #[inline]
+    fn run_small_parts(
+        self: &Arc<Self>,
+        parts: usize,
+        size: LoopSize,
+        may_be_handed_out: bool,
+        run_part: impl FnMut(usize, &RegionContext<'_>),
+    ) -> RunAlone {
+        let begin = is_one_to_time(self.team.count_small_loop()).then(clock::nanos);
+        let done = self.run_parts_until(&Deadline::soon(), parts, may_be_handed_out, run_part);
+        if let Some(begin) = begin {
+            self.record_parts(size, begin, (done, parts));
+        } else if done < parts {
+            // It is not short any more.
+            self.record_parts(size, clock::nanos().saturating_sub(NANOS_OF_WAKING), (done, parts));
+        }
+        RunAlone::Parts(done)
+    }
+
+    /// Records how long so many of so many parts took, which began at `begin`.
+    #[inline]
+    fn record_parts(&self, size: LoopSize, begin: u64, (done, parts): (usize, usize)) {
+        self.loop_costs.record(size, (clock::nanos_since(begin) / done as u64).saturating_mul(parts as u64));
+    }
+
+    /// Runs parts until all have been run or the deadline has passed. Returns how many have been run.
+    #[inline]
+    fn run_parts_until(
+        self: &Arc<Self>,
+        deadline: &Deadline,
+        parts: usize,
+        may_be_handed_out: bool,
+        mut run_part: impl FnMut(usize, &RegionContext<'_>),
+    ) -> usize {
+        let bees_before = self.team.bees();
+        self.as_solo_team(|context| {
+            let mut done = 0;
+            // If the hive has been made smaller since, or a part has asked for another size, which it gets after this,
+            // all of the loop is run here: another loop would be one on a team of the old size.
+            let is_resized = || self.team.bees() < bees_before || context.resize_at_region_end().is_some();
+            let goes_on = || !deadline.has_passed() || is_resized();
+            // A single part could not be shared, except if it is cut anew.
+            let is_last = |done| !may_be_handed_out && done + 1 == parts;
+            while done < parts && (done == 0 || is_last(done) || goes_on()) {
+                run_part(done, context);
+                done += 1;
+            }
+            done
+        })
     }
 
     /// The same for a loop on at least two bees, all of whose workers sleep.
@@ -57,7 +113,7 @@ impl Shared {
         parts: usize,
         size: LoopSize,
         may_be_handed_out: bool,
-        mut run_part: impl FnMut(usize, &RegionContext<'_>),
+        run_part: impl FnMut(usize, &RegionContext<'_>),
     ) -> RunAlone {
         let Some(stakes) = self.stakes(parts as u32, size, may_be_handed_out) else { return RunAlone::Parts(0) };
         if may_be_handed_out && stakes.is_long() {
@@ -73,23 +129,8 @@ impl Shared {
         let begin = clock::nanos();
         let Some(deadline) = self.deadline_alone(stakes, begin) else { return RunAlone::Parts(0) };
         self.team.count_for_queen(Counter::LoneLoops);
-        let bees_before = self.team.bees();
-        let done = self.as_solo_team(|context| {
-            let mut done = 0;
-            // If the hive has been made smaller since, or a part has asked for another size, which it gets after this,
-            // all of the loop is run here: another loop would be one on a team of the old size.
-            let is_resized = || self.team.bees() < bees_before || context.resize_at_region_end().is_some();
-            let goes_on = || !deadline.has_passed() || is_resized();
-            // A single part could not be shared, except if it is cut anew.
-            let is_last = |done| !may_be_handed_out && done + 1 == parts;
-            while done < parts && (done == 0 || is_last(done) || goes_on()) {
-                run_part(done, context);
-                done += 1;
-            }
-            done
-        });
-        let took = clock::nanos_since(begin);
-        self.loop_costs.record(size, (took / done as u64).saturating_mul(parts as u64));
+        let done = self.run_parts_until(&deadline, parts, may_be_handed_out, run_part);
+        self.record_parts(size, begin, (done, parts));
         RunAlone::Parts(done)
     }
 }

@@ -9,6 +9,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crossbeam_utils::CachePadded;
+
 use crate::observe::body_times::BodyTimes;
 use crate::pool::sharing::Sharing;
 use crate::protocol::region::body::BodyKey;
@@ -17,8 +19,22 @@ use crate::protocol::region::body::BodyKey;
 /// that stays awake for loops polls all the time between them, so it has to save at least this part of the time.
 const FORGET_ONE_IN: u64 = 8;
 
+/// To start a loop on a team that is awake, and to meet at its end, takes about so many nanoseconds.
+const NANOS_OF_START: u64 = 150;
+
+/// Of the loops that find the team awake, and of those that are too short for it, one in so many is timed.
+const LOOPS_PER_TIMING: u64 = 16;
+
+/// Whether to time the loop with this number.
+#[inline(always)]
+pub(super) fn is_one_to_time(number: u64) -> bool {
+    number % LOOPS_PER_TIMING == 1
+}
+
 /// The costs of the loops of one hive.
 pub(crate) struct LoopCosts {
+    /// How many loops have found the team awake. An update may get lost.
+    hot_loops: CachePadded<AtomicU64>,
     /// How long one thread takes for one index.
     times_per_index: BodyTimes,
     /// How much sooner loops that ran on their callers alone would have ended with the help of the workers, in
@@ -39,7 +55,13 @@ pub(crate) struct LoopSize {
 
 impl LoopCosts {
     pub(crate) fn new() -> Self {
-        Self { times_per_index: BodyTimes::new(), missed_help: AtomicU64::new(0), missed_at: AtomicU64::new(0) }
+        let hot_loops = CachePadded::new(AtomicU64::new(0));
+        Self {
+            hot_loops,
+            times_per_index: BodyTimes::new(),
+            missed_help: AtomicU64::new(0),
+            missed_at: AtomicU64::new(0),
+        }
     }
 
     /// How many nanoseconds one thread would take for the loop, to judge by earlier loops with this body. None: nothing
@@ -48,6 +70,22 @@ impl LoopCosts {
     pub(crate) fn expected(&self, size: LoopSize) -> Option<u64> {
         let nanos_per_index = self.times_per_index.nanos(size.body.hash())?;
         Some((f64::from(nanos_per_index) * size.indices as f64) as u64)
+    }
+
+    /// Whether the loop is known to be so short that a team of `bees` which is awake would not end it sooner than its
+    /// caller alone.
+    #[inline(always)]
+    pub(crate) fn is_small(&self, size: LoopSize, bees: u32) -> bool {
+        self.expected(size).is_some_and(|alone| alone - alone / u64::from(bees) <= NANOS_OF_START)
+    }
+
+    /// Whether the next loop that finds the team awake is to be timed.
+    #[inline(always)]
+    pub(crate) fn is_timing_due(&self) -> bool {
+        // Relaxed, both: a hint.
+        let loops = self.hot_loops.load(Ordering::Relaxed).wrapping_add(1);
+        self.hot_loops.store(loops, Ordering::Relaxed);
+        is_one_to_time(loops)
     }
 
     /// Records that one thread took so many nanoseconds for the loop.

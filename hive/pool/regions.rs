@@ -166,16 +166,18 @@ impl Shared {
         Ok(())
     }
 
-    /// Runs a loop whose workers are not all asleep, as a region.
+    /// Runs a loop whose workers are not all asleep, as a region. `is_timed`: whether to note how long the caller's
+    /// part takes.
     #[inline]
     pub(crate) fn run_hot_loop<P: RegionBody>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
         team: LoopTeam,
+        is_timed: bool,
         body: &mut P,
     ) -> Result<(), Error> {
         let _apply_resize = self.prepare_loop_team(team)?;
-        self.team.run_region(queen_guard, team.bees, body);
+        self.team.run_loop_region(queen_guard, team.bees, is_timed, body);
         Ok(())
     }
 

@@ -56,7 +56,7 @@ use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::protocol::worker::slot_table::SlotTable;
 use crate::protocol::worker::snapshot::Instrumentation;
 use crate::sync::{
-    BeeCounters, ColdParts, Counter, FloatMode, InFlight, Log, MAX_LOG_ENTRIES, Mutex, WaitPolicy, WakeDelay,
+    BeeCounters, ColdParts, Counter, FloatMode, Help, InFlight, Log, MAX_LOG_ENTRIES, Mutex, WaitPolicy, WakeDelay,
     next_team_number,
 };
 
@@ -97,6 +97,8 @@ pub(crate) struct Team {
     pub(crate) cold_parts: ColdParts,
     /// How long it takes until a sleeping worker is there to help with a loop.
     pub(crate) wake_delay: WakeDelay,
+    /// What the workers' help with loops is worth.
+    pub(crate) help: Help,
     /// How many workers have a thread.
     hired: Hired,
     /// The panics of the region that is running.
@@ -181,6 +183,7 @@ impl Team {
             region_mode: RegionMode::new(float_mode),
             cold_parts: ColdParts::new(),
             wake_delay: WakeDelay::new(),
+            help: Help::new(),
             hired: Hired::new(),
             panics: RegionPanics::new(),
             poison: Poison::new(),
@@ -387,6 +390,13 @@ impl Team {
     #[inline]
     pub(crate) fn count_for_queen(&self, counter: Counter) {
         self.slot(0).counters.increment_shared(counter);
+    }
+
+    /// Counts a loop that is too short for the team, and returns how many there were. If several threads call such
+    /// loops at the same time, some may be missed: the usual addition would take as long as the loop.
+    #[inline]
+    pub(crate) fn count_small_loop(&self) -> u64 {
+        self.slot(0).counters.increment(Counter::LoneLoops)
     }
 
     /// The logs of the queen and of all workers hired so far.

@@ -39,6 +39,19 @@ pub(crate) fn heavy(other: KernelThread) {
     }
 }
 
+/// The heavy fence, against the light fences of all threads. Returns false if the kernel refuses it: then there was
+/// none.
+#[cfg(target_os = "linux")]
+pub(crate) fn try_heavy() -> bool {
+    are_still_available() && membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED).is_ok()
+}
+
+/// There is none here.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn try_heavy() -> bool {
+    false
+}
+
 /// Registers the process for heavy fences, and returns whether the pair of fences can be used. The first call in a
 /// process takes milliseconds if threads are running already.
 #[cfg(target_os = "linux")]

@@ -11,6 +11,7 @@ pub(crate) mod back_off;
 pub(crate) mod caller_polling;
 #[cfg(any(target_os = "linux", target_os = "android", test))]
 pub(crate) mod cgroups;
+pub(crate) mod changed_words;
 pub(crate) mod clock;
 pub(crate) mod cost_of_waking;
 pub(crate) mod cpu_count;

@@ -3,12 +3,13 @@
 //! not bound can run at once where the thread that wakes it is about to wait. When that pays, and who binds the worker
 //! again, is in `docs/unbound-sleep.md`.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
 use crate::sys::affinity::OtherThread;
 use crate::sys::cpu_mask::CpuMask;
+use crate::sys::wait::WaitPolicy;
 
 /// How the thread of one worker is bound at present.
 #[derive(Default)]
@@ -18,6 +19,10 @@ pub(crate) struct SleepBinding {
     /// Whether the thread is unbound. The worker sets this before it sleeps. The thread that wakes it, or a shrink that
     /// parks it, may bind it again and clear this; a shrink may be late with that, when the worker is awake again.
     is_unbound: AtomicBool,
+    /// The mask that it has then.
+    unbound: Mutex<CpuMask>,
+    /// Whether it is unbound because it has left its CPU to a thread that waits for it.
+    has_left: AtomicBool,
 }
 
 /// The two masks of a thread.
@@ -53,14 +58,25 @@ impl SleepBinding {
     pub(crate) fn mask_of_others(&self) -> Option<CpuMask> {
         let masks = self.masks.get()?;
         let look = || {
-            let is_unbound = self.is_unbound();
+            let given = if self.is_unbound() { self.unbound().clone() } else { masks.bound.clone() };
             let mask = masks.thread.mask().ok()?;
-            (mask != *if is_unbound { &masks.unbound } else { &masks.bound }).then_some(mask)
+            (mask != given).then_some(mask)
         };
         // The second look is for a worker that was about to change between its masks at the first one.
         look()?;
         thread::yield_now();
         look()
+    }
+
+    /// The CPUs that the worker is bound to, or would be. None: hive has not bound it.
+    pub(crate) fn bound(&self) -> Option<&CpuMask> {
+        self.masks.get().map(|masks| &masks.bound)
+    }
+
+    /// Whether the worker is unbound because it has left its CPU to a thread that waits for it. Then it is not to be
+    /// expected on that thread's CPU.
+    pub(crate) fn has_left(&self) -> bool {
+        self.has_left.load(Ordering::Relaxed)
     }
 
     /// Whether the thread is unbound.
@@ -70,14 +86,35 @@ impl SleepBinding {
         self.is_unbound.load(Ordering::Relaxed)
     }
 
+    fn unbound(&self) -> MutexGuard<'_, CpuMask> {
+        self.unbound.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Unbinds the calling worker, which is about to sleep. Returns whether it has done so: not if the worker is
     /// unbound already, may not be, or has another mask than the one that hive has given to it.
     #[cold]
     pub(crate) fn unbind(&self) -> bool {
+        self.changing_masks().is_some_and(|masks| self.unbind_to(masks, masks.unbound.clone()))
+    }
+
+    /// Moves the calling worker, which is bound to `cpu`, to other CPUs, as the waits of its hive go by. Returns
+    /// whether it has done so: as of [`unbind`](Self::unbind).
+    #[cold]
+    pub(crate) fn leave_cpu(&self, cpu: usize, policy: &WaitPolicy) -> bool {
         let Some(masks) = self.changing_masks() else { return false };
-        let is_changed =
-            !self.is_unbound() && matches!(masks.thread.change_mask(&masks.bound, &masks.unbound), Ok(true));
+        let others = policy.other_cpus(&masks.unbound, cpu);
+        let has_left = !others.is_empty() && self.unbind_to(masks, others.clone());
+        if has_left {
+            self.has_left.store(true, Ordering::Relaxed);
+            policy.note_left_cpu(cpu, &others);
+        }
+        has_left
+    }
+
+    fn unbind_to(&self, masks: &Masks, to: CpuMask) -> bool {
+        let is_changed = !self.is_unbound() && matches!(masks.thread.change_mask(&masks.bound, &to), Ok(true));
         if is_changed {
+            *self.unbound() = to;
             self.is_unbound.store(true, Ordering::Relaxed);
         }
         is_changed
@@ -94,10 +131,12 @@ impl SleepBinding {
         if !self.is_unbound.swap(false, Ordering::Relaxed) {
             return false;
         }
-        let is_refused = masks.thread.change_mask(&masks.unbound, &masks.bound).is_err();
+        let is_refused = masks.thread.change_mask(&self.unbound(), &masks.bound).is_err();
         if is_refused {
             // The worker stays unbound, and the waits of the hive have to go on yielding to it. So it stays counted.
             self.is_unbound.store(true, Ordering::Relaxed);
+        } else {
+            self.has_left.store(false, Ordering::Relaxed);
         }
         !is_refused
     }

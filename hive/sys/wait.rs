@@ -40,6 +40,12 @@ pub(crate) struct WaitPolicy {
     pub(super) spin_epoch: AtomicU32,
     /// The CPU on which a worker was woken for a region last, by a thread that goes on there. `NO_CPU`: none.
     waker_cpu: AtomicUsize,
+    /// The CPU of a worker on which another thread was seen last that waits for the hive's workers. `NO_CPU`: none.
+    shared_cpu: AtomicUsize,
+    /// The CPU of a worker that has left it for such a thread. `NO_CPU`: none has.
+    left_cpu: AtomicUsize,
+    /// The CPU that it has moved to, if there was only one. `NO_CPU`: there were several.
+    taken_cpu: AtomicUsize,
     /// The number of workers that are bound to a CPU otherwise, and sleep or run unbound at present.
     unbound_workers: AtomicU32,
 }
@@ -54,7 +60,8 @@ impl WaitPolicy {
         let (generation, zero) = (fork::generation(), || AtomicU32::new(0));
         let (spin_sections, spin_epoch, is_learning) = (zero(), zero(), false);
         let waker_cpu = AtomicUsize::new(NO_CPU);
-        let unbound_workers = zero();
+        let no_cpu = || AtomicUsize::new(NO_CPU);
+        let (shared_cpu, left_cpu, taken_cpu, unbound_workers) = (no_cpu(), no_cpu(), no_cpu(), zero());
         Self {
             generation,
             spin,
@@ -67,6 +74,9 @@ impl WaitPolicy {
             spin_sections,
             spin_epoch,
             waker_cpu,
+            shared_cpu,
+            left_cpu,
+            taken_cpu,
             unbound_workers,
         }
     }
@@ -152,13 +162,67 @@ impl WaitPolicy {
         affinity::migrate_off(&self.worker_cpus);
     }
 
-    /// Yields once, if the calling thread is on a worker's CPU and hive may not move it. In a wait that polls this
-    /// comes now and then, and not after each poll: if another thread wants the CPU as well, a yield costs a time
+    /// Yields once, if the calling thread and one that it may be waiting for have the same CPU. In a wait that polls
+    /// this comes now and then, and not after each poll: if another thread wants the CPU as well, a yield costs a time
     /// slice.
+    ///
+    /// A thread of the program says so, if it is on a worker's CPU and hive may not move it. The worker yields in turn
+    /// then, and moves to another CPU when it next waits for a region (`cpu_to_leave`).
     pub(super) fn yield_to_worker(&self) {
-        if !self.may_move_caller() && self.is_on_worker_cpu() {
+        let cpu = affinity::current_cpu().unwrap_or(NO_CPU);
+        let is_shared = if presence::is_worker() {
+            // Relaxed, here and below: a hint.
+            cpu != NO_CPU && self.shared_cpu.load(Ordering::Relaxed) == cpu
+        } else {
+            let is_shared = !self.may_move_queen && self.is_worker_cpu(cpu);
+            let shared_cpu = if is_shared { cpu } else { NO_CPU };
+            if self.shared_cpu.load(Ordering::Relaxed) != shared_cpu {
+                self.shared_cpu.store(shared_cpu, Ordering::Relaxed);
+            }
+            is_shared
+        };
+        if is_shared {
             yield_now();
         }
+    }
+
+    /// The CPU of the calling worker, if a thread was seen there last that waits for the hive's workers.
+    pub(crate) fn cpu_to_leave(&self) -> Option<usize> {
+        let cpu = self.shared_cpu.load(Ordering::Relaxed);
+        (cpu != NO_CPU && affinity::current_cpu() == Some(cpu)).then_some(cpu)
+    }
+
+    /// Says that a worker has left this CPU of its own, and may use `others` instead.
+    pub(crate) fn note_left_cpu(&self, cpu: usize, others: &CpuMask) {
+        let only = if others.len() == 1 { others.last() } else { None };
+        self.taken_cpu.store(only.unwrap_or(NO_CPU), Ordering::Relaxed);
+        self.left_cpu.store(cpu, Ordering::Relaxed);
+    }
+
+    /// Says that it is back on its own.
+    pub(crate) fn note_return(&self) {
+        self.left_cpu.store(NO_CPU, Ordering::Relaxed);
+        self.taken_cpu.store(NO_CPU, Ordering::Relaxed);
+    }
+
+    /// The CPUs to which a worker may move that leaves one of its own: those that no worker is bound to, if there are
+    /// any.
+    pub(crate) fn other_cpus(&self, usable: &CpuMask, left: usize) -> CpuMask {
+        let free = usable.difference(&self.worker_cpus);
+        if free.is_empty() { usable.difference(&CpuMask::from_iter([left])) } else { free }
+    }
+
+    /// Whether a worker is bound to this CPU at present.
+    fn is_worker_cpu(&self, cpu: usize) -> bool {
+        cpu != NO_CPU
+            && (cpu == self.taken_cpu.load(Ordering::Relaxed)
+                || cpu != self.left_cpu.load(Ordering::Relaxed) && self.worker_cpus.contains(cpu))
+    }
+
+    /// Whether a worker may be bound to its own `cpus` again: none of them is one that it would have to share.
+    pub(crate) fn may_bind_to(&self, cpus: Option<&CpuMask>) -> bool {
+        let cpu = self.shared_cpu.load(Ordering::Relaxed);
+        cpu == NO_CPU || cpus.is_none_or(|cpus| !cpus.contains(cpu))
     }
 
     /// Whether the mask of the calling thread is hive's to change.
@@ -168,7 +232,7 @@ impl WaitPolicy {
 
     /// Whether the calling thread is on a CPU that a worker is bound to.
     pub(crate) fn is_on_worker_cpu(&self) -> bool {
-        !self.worker_cpus.is_empty() && affinity::current_cpu().is_some_and(|cpu| self.worker_cpus.contains(cpu))
+        !self.worker_cpus.is_empty() && affinity::current_cpu().is_some_and(|cpu| self.is_worker_cpu(cpu))
     }
 
     /// Notes where the calling thread runs, which has woken workers for a region and takes part in it itself.

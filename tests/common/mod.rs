@@ -7,6 +7,7 @@
 
 pub(crate) mod completion_log;
 pub(crate) mod fork_point;
+pub(crate) mod held_thread;
 pub(crate) mod held_workers;
 pub(crate) mod hive_sets;
 pub(crate) mod kernel;

@@ -63,7 +63,7 @@ impl Team {
     pub(crate) fn try_announce_region(&self, _queen_guard: &QueenGuard<'_>, bees: u32) -> bool {
         // The word that the region's start will have: no other region can start before it, because the caller holds the
         // lock.
-        self.announced_region.set(self.root_line().load().next(bees));
+        self.announced_region.set(self.region_word().next(bees));
         // SeqCst: pairs with the fence in `try_mark_looking`. Either that worker sees the announcement, or this thread
         // sees its phase below.
         fence(Ordering::SeqCst);

@@ -1,24 +1,30 @@
 //! The closure cell: the place in the start line where a region's body, the caller's closure, is while the bees run it.
 //! So the workers get the closure together with the start word, by one transfer of the line.
 //!
-//! A closure that does not fit stays on the queen's stack, and the cell holds its address. Then the workers have to
-//! fetch the closure from there by a second transfer. `queen.rs` stores the closure before it publishes the region,
-//! `BodyFn` runs it, and the queen moves it back when all bees have exited. See `docs/start.md`.
+//! A closure that is larger has the lines after that as well. The workers keep copies of these, and they are written
+//! only where the closure differs from the last one of this size: programs mostly run the same closures again and
+//! again. A closure that does not fit there either stays on the queen's stack, and the cell holds its address. Then the
+//! workers have to fetch it from there. `queen.rs` stores the closure before it publishes the region, `BodyFn` runs it,
+//! and the queen moves it back when all bees have exited. See `docs/start.md`.
 
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use crate::sync::UnsafeCell;
+use crate::sync::{UnsafeCell, copy_changed_words};
 
-/// The size of the cell in words of 8 bytes: what the start line has left beside the word, the barrier and the order.
-const WORDS: usize = 4;
+/// The size of the part of the cell that is in the start line, in words of 8 bytes: what the line has left beside the
+/// word, the barrier and the order.
+const NEAR_WORDS: usize = 4;
+
+/// The size of the whole cell: sixteen words that the program's closure captures, and what a loop puts around it.
+const WORDS: usize = NEAR_WORDS + 24;
 
 type Words = [MaybeUninit<u64>; WORDS];
 
-/// The size of the cell in bytes.
-pub(crate) const SIZE: usize = size_of::<Words>();
+/// How many bytes of the cell are in the start line.
+pub(crate) const NEAR_SIZE: usize = NEAR_WORDS * size_of::<u64>();
 
 /// Holds nothing, or a body (a value of some type `P` that fits), or the address of one. Which it is, and the type, is
 /// known only to the functions that access it: `P` must be the same in all of them.
@@ -26,7 +32,7 @@ pub(crate) struct ClosureCell(UnsafeCell<Words>);
 
 impl ClosureCell {
     pub(crate) fn new() -> Self {
-        Self(UnsafeCell::new([MaybeUninit::uninit(); WORDS]))
+        Self(UnsafeCell::new([MaybeUninit::zeroed(); WORDS]))
     }
 
     /// Stores `body` in the cell until the guard is dropped: the body itself if it fits, and its address otherwise.
@@ -38,10 +44,18 @@ impl ClosureCell {
     #[inline(always)]
     pub(crate) unsafe fn store<'b, P>(&'b self, body: &'b mut P) -> StoredClosure<'b, P> {
         self.0.with_mut(|words| {
-            if fits::<P>() {
+            if fits_near::<P>() {
                 // SAFETY: the body fits, and the cell is free, by the caller's promise. The guard holds the mutable
                 // borrow of `body`, so the original is not accessed until the guard's drop moves the body back.
                 unsafe { ptr::copy_nonoverlapping(body, words.cast(), 1) };
+            } else if fits::<P>() {
+                let (body, words) = (ptr::from_ref(body).cast::<MaybeUninit<u64>>(), words.cast::<MaybeUninit<u64>>());
+                // SAFETY: as above. The size of the body is a multiple of a word's, and larger than this.
+                unsafe { ptr::copy_nonoverlapping(body, words, NEAR_WORDS) };
+                // SAFETY: the same for the rest of the body.
+                unsafe {
+                    copy_changed_words(body.add(NEAR_WORDS), words.add(NEAR_WORDS), size_of::<P>() / WORD - NEAR_WORDS)
+                };
             } else {
                 // SAFETY: an address fits, and the cell is free, by the caller's promise.
                 unsafe { words.cast::<*const P>().write(body) };
@@ -91,9 +105,16 @@ impl ClosureCell {
     }
 }
 
+const WORD: usize = size_of::<u64>();
+
 /// Whether a `P` can be in the cell.
 const fn fits<P>() -> bool {
-    size_of::<P>() <= SIZE && align_of::<P>() <= align_of::<Words>()
+    fits_near::<P>() || size_of::<P>() <= size_of::<Words>() && align_of::<P>() == WORD
+}
+
+/// Whether it can be in the part of it that is in the start line.
+const fn fits_near<P>() -> bool {
+    size_of::<P>() <= NEAR_SIZE && align_of::<P>() <= WORD
 }
 
 /// The guard of a body that is in a closure cell, or whose address is. Its drop moves the body back to its original

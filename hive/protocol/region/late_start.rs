@@ -82,7 +82,7 @@ impl Team {
         debug_assert!(P::RUNS_ANYWHERE, "its parts may need each other");
         let abort_guard = AbortOnUnwind::new("in a loop whose parts the queen runs");
         let (own_group, led_parts) = queen_guard.queens_parts(self, bees);
-        let word = self.root_line().load().next(bees);
+        let word = self.region_word().next(bees);
         let rest = RestOfLoop { body, begun: AtomicU32::new(1) };
         let body_fn = self.body_fn_in_mode_of::<&RestOfLoop<'_, P>>(queen_guard);
         let order = LateOrder { word, body_fn, rest: ptr::from_ref(&rest).cast() };
@@ -128,8 +128,6 @@ impl Team {
     fn end_unstarted(&self, queen: &RegionContext<'_>) -> bool {
         // A child that was forked in the last part is not to return from the region either: see `docs/fork.md`.
         self.policy().abort_if_forked();
-        let root_line = self.root_line();
-        root_line.skip(root_line.load().next(1));
         self.set_activity(0, || Activity::LeftRegion);
         self.poison.is_set_for(queen.epoch())
     }
@@ -167,9 +165,11 @@ impl Team {
         unstarted.some_asleep.set(Some(sleepers.some_asleep));
     }
 
-    /// The start word of the region that is running, or of the last one if none is.
+    /// The start word of the region that is running, or of the last one if none is. Of a region that is not started on
+    /// the workers, the start line says nothing; its epoch is used up nevertheless.
+    #[inline(always)]
     pub(crate) fn region_word(&self) -> StartWord {
         let (started, unstarted) = (self.root_line().load(), self.last_unstarted.get());
-        if unstarted.epoch() > started.epoch() { unstarted } else { started }
+        if unstarted.is_after(started) { unstarted } else { started }
     }
 }

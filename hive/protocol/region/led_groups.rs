@@ -23,7 +23,7 @@ use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::shape::{MAX_LEVELS, Shape};
 use crate::protocol::region::stand_in::LentBody;
 use crate::protocol::region::start_line::StartLine;
-use crate::sync::Activity;
+use crate::sync::{Activity, nanos_since};
 
 /// The groups that a bee leads, with the base counts of their barriers. A worker owns its own; the queen's is the value
 /// that the queen lock protects.
@@ -210,10 +210,16 @@ impl Team {
         mut body: Option<LentBody<'_>>,
     ) -> RegionEnd {
         let view = part.view(region.barriers_passed());
+        let mut waits_since = None;
         let mut wait = || {
             let is_poisoned = || self.poison.is_set_for(region.epoch());
-            let stand_in = || body.take().map(|body| self.stand_in(region, part, body)).is_some();
-            part.barrier.wait_for_end(&view, self.slot(region.id()), self.policy(), some_asleep, is_poisoned, stand_in)
+            let stand_in = || body.take().map(|body| waits_since = Some(self.stand_in(region, part, body))).is_some();
+            let slot = self.slot(region.id());
+            let end = part.barrier.wait_for_end(&view, slot, self.policy(), some_asleep, is_poisoned, stand_in);
+            if let Some(since) = waits_since.take() {
+                self.help.note_wait(nanos_since(since));
+            }
+            end
         };
         match wait() {
             RegionEnd::Mismatch => {

@@ -31,13 +31,25 @@ impl Team {
     /// With the panic of the bee with the lowest id among those that panicked; see `RegionPanics::end_region`.
     #[inline]
     pub(crate) fn run_region<P: RegionBody>(&self, queen_guard: &mut QueenGuard<'_>, bees: u32, body: &mut P) {
-        self.run_region_as::<P, false>(queen_guard, bees, body);
+        self.run_region_as::<P, false>(queen_guard, bees, false, body);
+    }
+
+    /// The same for a loop. `is_timed`: whether her own part is timed.
+    #[inline]
+    pub(crate) fn run_loop_region<P: RegionBody>(
+        &self,
+        queen_guard: &mut QueenGuard<'_>,
+        bees: u32,
+        is_timed: bool,
+        body: &mut P,
+    ) {
+        self.run_region_as::<P, false>(queen_guard, bees, is_timed, body);
     }
 
     /// The same for a loop for which the workers have been called (`call_workers`).
     #[inline]
     pub(crate) fn run_called_region<P: RegionBody>(&self, queen_guard: &mut QueenGuard<'_>, bees: u32, body: &mut P) {
-        self.run_region_as::<P, true>(queen_guard, bees, body);
+        self.run_region_as::<P, true>(queen_guard, bees, true, body);
     }
 
     /// Both; `IS_CALLED`: whether the workers have been called.
@@ -47,6 +59,7 @@ impl Team {
         &self,
         queen_guard: &mut QueenGuard<'_>,
         bees: u32,
+        must_time: bool,
         body: &mut P,
     ) {
         debug_assert!(bees > 1, "a team of one meets nobody");
@@ -64,7 +77,7 @@ impl Team {
         // the queen lock. `body` is used by the workers of this region only, and `stored` is dropped after all of them
         // have left.
         let stored = unsafe { closure_cell.store(body) };
-        let word = start_line.load().next(bees);
+        let word = self.region_word().next(bees);
         // SAFETY: the caller holds the queen lock, and each queen before her kept it until all workers of her team had
         // left.
         unsafe { start_line.publish(word, StartOrder { body_fn, base: own_group.base }) };
@@ -75,7 +88,7 @@ impl Team {
         self.panics.begin_region(word.epoch());
         self.slot(0).counters.increment(Counter::Regions);
         self.set_activity(0, || Activity::InRegion(0));
-        let cold_part = self.cold_parts.begin_if(is_timed);
+        let cold_part = self.cold_parts.begin_if(is_timed | must_time);
         // SAFETY: `store` has put a `P` there, and it stays until `stored` is dropped below.
         self.run_catching_panic(&queen, || unsafe { closure_cell.with(|body: &P| body.run(&queen)) });
         if let Some(part) = cold_part.end() {
@@ -114,7 +127,7 @@ impl Team {
     ) {
         let abort_guard = AbortOnUnwind::new("between the start of a region of several groups and its end");
         let (own_group, led_parts) = queen_guard.queens_parts(self, bees);
-        let word = self.root_line().load().next(bees);
+        let word = self.region_word().next(bees);
         let queen = RegionContext::new(self, 0, bees, word.epoch(), own_group).with_led_parts(&led_parts);
         // SAFETY: the body stays where it is until the region has ended, and the caller holds the queen lock.
         let Sleepers { some_asleep, is_timed } =

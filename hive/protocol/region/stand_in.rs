@@ -13,7 +13,7 @@ use crate::protocol::region::body::{BodyFn, RegionBody};
 use crate::protocol::region::closure_cell::ClosureCell;
 use crate::protocol::region::group_part::{GroupPart, LedParts};
 use crate::protocol::region::region_context::RegionContext;
-use crate::sync::{Activity, AtomicU64, Counter, Ordering};
+use crate::sync::{Activity, AtomicU64, Counter, Excuse, HelpOfLoop, Ordering, nanos, try_heavy_fence};
 
 /// What to run in the name of those that are away.
 #[derive(Clone, Copy)]
@@ -73,24 +73,41 @@ impl Team {
     /// Runs the parts of those workers of `part`'s group that are away, on the thread of the group's leader, whose
     /// region is `leader` and whose own part has ended.
     #[cold]
-    pub(crate) fn stand_in(&self, leader: &RegionContext<'_>, part: &GroupPart<'_>, body: LentBody<'_>) {
+    ///
+    /// Returns when it has done so, as `sys/clock.rs` has it.
+    pub(crate) fn stand_in(&self, leader: &RegionContext<'_>, part: &GroupPart<'_>, body: LentBody<'_>) -> u64 {
         let others = &self.fixed.shape.bees_of(part.group_id)[1..part.bees as usize];
-        // One after another, since a worker may come back while the part of another one is run.
-        let away = others.iter().filter(|&&id| self.slot(id).availability.try_excuse(leader.epoch()));
+        let (mut now, mut help) = (nanos(), HelpOfLoop::new(&self.help, leader.epoch()));
         // The log of a traced hive says only that the leader is at the end of its own part.
         self.show_activity(leader.id(), Activity::InRegion(0));
-        for &id in away {
-            let mut ids = vec![id];
-            self.add_bees_led_by(id, leader.bees(), &mut ids);
-            // In the order of the ids, so that a part may wait for the turn of one before it.
-            ids.sort_unstable();
-            for id in ids {
-                self.run_part_of(id, leader, part, &LedParts::NONE, |region| body.run(region));
+        let wanted = others.iter().filter(|&&id| self.slot(id).availability.want(leader.epoch())).count();
+        // Pairs with the light fence in `Availability::begin`. If it is refused, only those that are away are excused.
+        let is_fenced = wanted > 0 && try_heavy_fence();
+        // One after another, since a worker may come while the part of another one is run.
+        for &id in others {
+            let excuse = self.slot(id).availability.try_excuse(leader.epoch(), is_fenced);
+            now = help.note_excuse(excuse, now);
+            if excuse != Excuse::None {
+                self.stand_in_for(id, leader, part, body);
+                now = help.note_part(now);
             }
-            // It arrives for the one that was excused, and so for all that this one would have arrived for.
-            self.arrive_at_end(part, &RegionContext::new(self, id, leader.bees(), leader.epoch(), *part));
         }
+        help.end();
         self.show_activity(leader.id(), Activity::AtRegionEnd);
+        now
+    }
+
+    /// Runs the part of worker `id`, which has been excused, and of those that it leads.
+    fn stand_in_for(&self, id: u32, leader: &RegionContext<'_>, part: &GroupPart<'_>, body: LentBody<'_>) {
+        let mut ids = vec![id];
+        self.add_bees_led_by(id, leader.bees(), &mut ids);
+        // In the order of the ids, so that a part may wait for the turn of one before it.
+        ids.sort_unstable();
+        for id in ids {
+            self.run_part_of(id, leader, part, &LedParts::NONE, |region| body.run(region));
+        }
+        // It arrives for the one that was excused, and so for all that this one would have arrived for.
+        self.arrive_at_end(part, &RegionContext::new(self, id, leader.bees(), leader.epoch(), *part));
     }
 
     /// Adds to `ids` the bees of the groups that bee `leader` leads in a team of `bees`. These have not been started,

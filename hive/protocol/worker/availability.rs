@@ -1,75 +1,139 @@
-//! Whether a worker is there to see the start of a region, or away: asleep, parked, or busy with tasks. A leader whose
-//! own part of a loop is done stands in for the workers that are away (`region/stand_in.rs`), instead of waiting until
-//! they come. The steps and the proof are in `docs/latecomers.md`.
+//! Who runs a worker's part of a loop: the worker, or a leader in its name. A leader whose own part of a loop is done
+//! stands in (`region/stand_in.rs`) for the workers that have not begun theirs: those that are away, which are asleep,
+//! parked, or busy with tasks, and those that are present but have no CPU. The steps and the proof are in
+//! `docs/latecomers.md`.
 //!
-//! One word for each worker decides between the two: either the worker comes back first, and then runs its part
-//! itself, or the leader excuses it first, and then the worker has nothing to do with that region any more. The word is
-//! touched only when a worker goes away or comes back, and by a leader that has waited for a while. Regions that follow
-//! one another closely never touch it.
+//! A worker that is away has to come back by an exchange, which it loses if the leader has excused it first. One that
+//! is present only writes down which region it begins, and looks whether somebody wants its part. The fence between the
+//! two costs it nothing, because the leader executes a heavy one (`sys/asymmetric_fence.rs`): it has been waiting
+//! anyway. So regions that follow one another closely touch nothing here that another bee writes to.
 
 use std::fmt;
 
-use crate::sync::{AtomicU64, Ordering, fence};
+use crate::sync::{AtomicU64, Excuse, Ordering, fence, light_fence};
 
-/// The word: `PRESENT`, or the epoch of the last region that the worker need not run. While the worker is present, only
-/// the worker changes the word, and while it is away, only a leader that excuses it.
-pub(crate) struct Availability(AtomicU64);
+/// What decides who runs the worker's next part.
+pub(crate) struct Availability {
+    /// If the worker is away: the epoch of the last region that it need not run. Only leaders that excuse it change the
+    /// word then. If it is present: `PRESENT`, or the epoch of a region with the flag `WANTED`.
+    word: AtomicU64,
+    /// The epoch of the last region that the worker has begun while it was present. Only the worker writes it.
+    begun: AtomicU64,
+}
 
-/// The worker polls its start line, or runs its part of a region. No region has this epoch, which has 48 bits.
+/// The flag in the word of a worker that is present: a leader wants to run its part of the region. Epochs have 48 bits.
+const WANTED: u64 = 1 << 63;
+
+/// The word of a worker that is present, and whose part nobody has wanted since it last looked.
 const PRESENT: u64 = u64::MAX;
+
+/// Whether this is the word of a worker that is away.
+fn is_away(word: u64) -> bool {
+    word & WANTED == 0
+}
 
 impl Availability {
     /// A worker that is away, and has never been there.
     pub(crate) fn away() -> Self {
-        Self(AtomicU64::new(0))
+        Self { word: AtomicU64::new(0), begun: AtomicU64::new(0) }
     }
 
     /// Says of a worker that is about to be hired that it is away, and that it has no part in the region of `epoch` and
     /// in those before. No thread uses the word yet.
     pub(crate) fn reset(&self, epoch: u64) {
         // Relaxed: the team gets to know of the worker later, by a Release in `Hired::count_in`.
-        self.0.store(epoch, Ordering::Relaxed);
+        self.word.store(epoch, Ordering::Relaxed);
     }
 
-    /// Says that the calling worker goes away, after it has seen the regions up to `last_epoch`. After this call it
-    /// must look at its start line once more, and come back if a region has started that includes it.
-    pub(crate) fn leave(&self, last_epoch: u64) {
-        // Relaxed: it publishes nothing. What the worker has done in earlier regions, it published as it left them.
-        self.0.store(last_epoch, Ordering::Relaxed);
+    /// Says that the calling worker, which is present, begins its part of the region of `epoch`, unless it is excused
+    /// from it. Returns whether it may begin; if not, it comes back as one that was away.
+    #[inline(always)]
+    pub(crate) fn begin(&self, epoch: u64) -> bool {
+        // Relaxed, both: what the fences order. Either the leader sees below its own fence that the part has begun, or
+        // the worker sees here that the leader wants it, or has it.
+        self.begun.store(epoch, Ordering::Relaxed);
+        // Pairs with the heavy fence in `Team::stand_in`.
+        light_fence();
+        self.word.load(Ordering::Relaxed) == PRESENT || self.keep_part()
+    }
+
+    /// Takes the part back that a leader wants. Returns whether the leader has not got it yet.
+    #[cold]
+    fn keep_part(&self) -> bool {
+        let seen = self.word.load(Ordering::Relaxed);
+        // Relaxed, all: if the leader has been first, `come_back` acquires what is to be known of the region.
+        !is_away(seen) && self.word.compare_exchange(seen, PRESENT, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Says that the calling worker goes away, after it has seen the regions up to `last_epoch`. Returns the last that
+    /// it need not run: that one, or a later one from which it is excused. After this call it must look at its start
+    /// line once more, and come back if a region has started that includes it.
+    pub(crate) fn leave(&self, last_epoch: u64) -> u64 {
+        // Relaxed, all: it publishes nothing. What the worker has done in earlier regions, it published as it left
+        // them. An exchange, because a leader may excuse the worker at the same time.
+        let leave = |word| (!is_away(word)).then_some(last_epoch);
+        let excused = self.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, leave).err();
         // SeqCst: pairs with the fence in `Team::wake_if_asleep`, which comes between the start of a region and the
         // leader's look at this word. Either the leader sees that the worker is away, or the worker sees the start.
         fence(Ordering::SeqCst);
+        excused.unwrap_or(last_epoch)
     }
 
-    /// Says that the calling worker, which was away, is there again. Returns the epoch of the last region that it need
-    /// not run: the last from which it was excused, or else the one that it passed to `leave`.
+    /// Says that the calling worker, which was away or is excused, is there again. Returns the epoch of the last region
+    /// that it need not run: the last from which it was excused, or else the one that it passed to `leave`.
     pub(crate) fn come_back(&self) -> u64 {
         // Acquire: pairs with the fence in `Team::wake_if_asleep`, which the leader executes between the start of a
         // region and its exchange in `try_excuse`. So a worker that finds itself excused then reads the start word of
         // that region or a later one, and does not take an earlier region for a new one.
-        self.0.swap(PRESENT, Ordering::Acquire)
+        self.word.swap(PRESENT, Ordering::Acquire)
     }
 
-    /// Excuses the worker from the region of `epoch`, which has started and includes it, if it is away. Returns whether
-    /// that was done; the caller then runs the worker's part. If not, the worker runs its part itself, or has run it.
-    pub(crate) fn try_excuse(&self, epoch: u64) -> bool {
-        // Relaxed: the word is looked at again by the exchange.
-        let seen = self.0.load(Ordering::Relaxed);
-        // A worker that has run its part and then gone away has left this very epoch.
-        seen != PRESENT
-            && seen != epoch
-            // Relaxed, both: a worker that comes back and finds itself excused learns of the start by the fence in
-            // `Team::wake_if_asleep`, which the caller has executed before. If the exchange fails, the worker has come
-            // back first, and the caller waits for its exit.
-            && self.0.compare_exchange(seen, epoch, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    /// Says that the caller, who leads the region of `epoch`, wants to run the worker's part of it. Returns whether
+    /// that takes a heavy fence before [`try_excuse`](Self::try_excuse): the worker is present, and has not begun.
+    pub(crate) fn want(&self, epoch: u64) -> bool {
+        // Relaxed, all: the heavy fence orders it. If the exchange fails, the worker comes or goes right now.
+        let seen = self.word.load(Ordering::Relaxed);
+        let wanted = epoch | WANTED;
+        !is_away(seen)
+            && !self.has_begun(epoch)
+            && self.word.compare_exchange(seen, wanted, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Excuses the worker from the region of `epoch`, which has started and includes it, if it has not begun its part,
+    /// and is away or, if the caller `is_fenced`, was [wanted](Self::want) before a heavy fence. The caller runs the
+    /// part then.
+    pub(crate) fn try_excuse(&self, epoch: u64, is_fenced: bool) -> Excuse {
+        // Relaxed, here and below: the word is looked at again by the exchange. If that fails, the worker has come
+        // back, or has found the flag; or it has gone away just now, and comes back before anything else, since it
+        // finds the start.
+        let seen = self.word.load(Ordering::Relaxed);
+        let excuse = if is_away(seen) { Excuse::WasAway } else { Excuse::WasLate };
+        // A worker that has run its part and then gone away has left this very epoch. One that is present has it with
+        // the flag, if it was wanted. From the heavy fence on it finds the flag if it begins; if it has begun before,
+        // this is seen here.
+        let may_excuse = match excuse {
+            Excuse::WasAway => seen != epoch,
+            _ => is_fenced && seen == epoch | WANTED && !self.has_begun(epoch),
+        };
+        // Relaxed, both: a worker that comes back and finds itself excused learns of the start by the fence in
+        // `Team::wake_if_asleep`, which the caller has executed before. If the exchange fails, the worker runs its
+        // part, and the caller waits for its exit.
+        let is_excused =
+            may_excuse && self.word.compare_exchange(seen, epoch, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if is_excused { excuse } else { Excuse::None }
+    }
+
+    /// Whether the worker has begun its part of the region of `epoch`, as far as this thread can see.
+    fn has_begun(&self, epoch: u64) -> bool {
+        self.begun.load(Ordering::Relaxed) == epoch
     }
 }
 
 impl fmt::Debug for Availability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.load(Ordering::Relaxed) {
-            PRESENT => f.write_str("present"),
-            epoch => write!(f, "away since region {epoch}"),
+        match self.word.load(Ordering::Relaxed) {
+            epoch if is_away(epoch) => write!(f, "away since region {epoch}"),
+            _ => f.write_str("present"),
         }
     }
 }
@@ -82,18 +146,54 @@ mod tests {
     fn a_worker_that_is_away_is_excused_once_from_each_region() {
         let availability = Availability::away();
         availability.reset(5);
-        assert!(availability.try_excuse(6) && !availability.try_excuse(6));
-        assert!(availability.try_excuse(8));
+        let excuses = [6, 6, 8].map(|epoch| availability.try_excuse(epoch, true));
+        assert_eq!(excuses, [Excuse::WasAway, Excuse::None, Excuse::WasAway]);
         assert_eq!(availability.come_back(), 8);
-        assert!(!availability.try_excuse(9), "it is there");
+        assert_eq!(availability.try_excuse(9, true), Excuse::None, "it is there");
     }
 
     #[test]
     fn a_worker_that_has_run_its_part_and_left_is_not_excused_from_it() {
         let availability = Availability::away();
         assert_eq!(availability.come_back(), 0);
-        availability.leave(7);
-        assert!(!availability.try_excuse(7));
+        assert_eq!(availability.leave(7), 7);
+        assert!(!availability.want(7));
+        assert_eq!(availability.try_excuse(7, true), Excuse::None);
         assert_eq!(availability.come_back(), 7);
+    }
+
+    #[test]
+    fn a_worker_that_is_present_is_excused_if_it_is_wanted_before_it_begins() {
+        let availability = Availability::away();
+        availability.come_back();
+        assert!(availability.begin(1));
+        assert!(!availability.want(1) && availability.try_excuse(1, true) == Excuse::None);
+        assert_eq!(availability.try_excuse(2, true), Excuse::None, "nobody has wanted it");
+        assert!(availability.want(2));
+        assert_eq!(
+            [false, true].map(|is_fenced| availability.try_excuse(2, is_fenced)),
+            [Excuse::None, Excuse::WasLate]
+        );
+        assert_eq!(availability.try_excuse(3, true), Excuse::WasAway, "it has not come back since");
+        assert!(!availability.begin(2));
+        assert_eq!(availability.come_back(), 3);
+        assert!(availability.begin(4));
+        // It goes away without having seen that it is excused.
+        assert!(availability.want(5));
+        assert_eq!(availability.try_excuse(5, true), Excuse::WasLate);
+        assert_eq!(availability.leave(4), 5);
+    }
+
+    #[test]
+    fn a_part_that_is_wanted_is_the_workers_if_it_begins_in_time() {
+        let availability = Availability::away();
+        availability.come_back();
+        assert!(availability.want(3) && availability.begin(3));
+        assert_eq!(availability.try_excuse(3, true), Excuse::None);
+        // Begun without a look at the flag, and left there.
+        availability.begun.store(4, Ordering::Relaxed);
+        availability.word.store(4 | WANTED, Ordering::Relaxed);
+        assert_eq!(availability.try_excuse(4, true), Excuse::None);
+        assert!(availability.want(5));
     }
 }

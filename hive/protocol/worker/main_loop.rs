@@ -23,9 +23,9 @@ use crate::sync::{Activity, BackOff, Counter, PollTime, TimedWait, WakerAvoidanc
 
 /// A worker at work: bee `id` of the team, on a thread of its own.
 pub(crate) struct Worker<'h, 'c> {
-    team: &'c Team,
+    pub(super) team: &'c Team,
     /// The worker's own slot.
-    slot: &'c Slot,
+    pub(super) slot: &'c Slot,
     id: u32,
     /// The epoch of the last region that this worker has seen on its start line. It begins with the epoch at the time
     /// when the worker was hired. It cannot begin with the epoch that the thread finds when it gets going: that may
@@ -42,7 +42,7 @@ pub(crate) struct Worker<'h, 'c> {
     waited_epoch: u64,
     /// Whether the worker has unbound itself for its sleep and has not been seen bound since. Its waker may have bound
     /// it again: `Slot::sleep_binding` knows.
-    may_be_unbound: bool,
+    pub(super) may_be_unbound: bool,
     /// Whether the worker has slept since its last region or task. (`poll_time` knows that only of sleeps before which
     /// it has read the clock.)
     has_slept: bool,
@@ -104,9 +104,10 @@ impl<'h, 'c> Worker<'h, 'c> {
         let (mut spinner, mut spin_epoch) = (policy.spinner(), policy.spin_epoch());
         loop {
             if let Some(word) = self.poll_start() {
-                if self.is_away {
+                let was_away = self.is_away;
+                if was_away || !self.slot.availability.begin(word.epoch()) {
                     // If another bee has stood in for this worker meanwhile, the next poll finds nothing.
-                    if !self.come_back() {
+                    if !self.come_back() && was_away {
                         self.note_late_arrival();
                         spinner = policy.worker_spinner(spin_epoch, self.poll_time.limit());
                     }
@@ -118,15 +119,9 @@ impl<'h, 'c> Worker<'h, 'c> {
                 // Read before the region: a thread that learns that this part of the region has ended and calls
                 // `stop_spinning` after that means this worker as well.
                 spin_epoch = policy.spin_epoch();
-                match timed_wait {
-                    None => {
-                        self.run_region(word);
-                    }
-                    Some(wait) if self.run_timed_region(word, wait) => {}
-                    Some(_) => {
-                        spinner = policy.spent_spinner();
-                        continue;
-                    }
+                if !self.run_region_after(timed_wait, word) {
+                    spinner = policy.spent_spinner();
+                    continue;
                 }
             } else if !self.slot.is_awake() {
                 // The state is NOTIFIED, SURPLUS or TERMINATED.
@@ -142,6 +137,9 @@ impl<'h, 'c> Worker<'h, 'c> {
                 (spinner, spin_epoch) = (policy.spinner_after_task(), policy.spin_epoch());
                 continue;
             } else if spinner.spin_once() {
+                if !spinner.is_hot() {
+                    self.leave_shared_cpu();
+                }
                 continue;
             } else {
                 self.poll_time.begin_sleep(&spinner);
@@ -170,7 +168,7 @@ impl<'h, 'c> Worker<'h, 'c> {
     fn leave(&mut self) -> bool {
         if !self.is_away {
             self.is_away = true;
-            self.slot.availability.leave(self.last_epoch);
+            self.last_epoch = self.slot.availability.leave(self.last_epoch);
         }
         // A look after the fence in `leave`: a leader that has not seen the worker away relies on it.
         !self.is_start_pending()
@@ -196,6 +194,19 @@ impl<'h, 'c> Worker<'h, 'c> {
         self.avoidance.note_late_arrival(self.team.policy().leave_wakers_cpu());
     }
 
+    /// Runs this worker's part of the region of `word`. `wait`: None if that came at once. Returns whether to poll for
+    /// the next region.
+    #[inline(always)]
+    fn run_region_after(&mut self, wait: Option<TimedWait>, word: StartWord) -> bool {
+        match wait {
+            None => {
+                self.run_region(word);
+                true
+            }
+            Some(wait) => self.run_timed_region(word, wait),
+        }
+    }
+
     /// Runs this worker's part of the region of `word`, after a `wait` that was not over at once, and learns from it.
     /// Returns whether to poll for the next region.
     #[cold]
@@ -208,7 +219,8 @@ impl<'h, 'c> Worker<'h, 'c> {
         let body = unsafe { self.start_line.order() }.body_fn.key().hash();
         let ran = self.run_region(word);
         let part = wait.part();
-        let (policy, is_unbound) = (self.team.policy(), self.slot.sleep_binding.is_unbound());
+        let (policy, binding) = (self.team.policy(), &self.slot.sleep_binding);
+        let is_unbound = binding.is_unbound() && !binding.has_left();
         if !ran.is_loop {
             self.avoidance.note_region();
         }
@@ -239,13 +251,6 @@ impl<'h, 'c> Worker<'h, 'c> {
             self.slot.finish_waking();
         }
         is_to_poll
-    }
-
-    /// Binds the worker again if it sleeps and runs unbound.
-    #[cold]
-    fn bind_again(&mut self) {
-        self.may_be_unbound = false;
-        self.team.bind_again(self.slot);
     }
 
     /// Runs this worker's part of the region of `word`, and arrives at its end.
@@ -455,14 +460,6 @@ impl<'h, 'c> Worker<'h, 'c> {
             self.team.policy().yield_core();
         }
         self.avoidance.note_task_wake(wake.is_on_wakers_cpu, woken_at);
-    }
-
-    /// Unbinds the worker for its sleep, if it may be unbound.
-    fn unbind(&mut self) {
-        if self.team.are_woken_by_queen() && self.slot.sleep_binding.unbind() {
-            self.team.policy().count_unbound();
-        }
-        self.may_be_unbound = self.slot.sleep_binding.is_unbound();
     }
 
     /// Whether a region that includes this worker has started. It is the part of the last check before sleep that

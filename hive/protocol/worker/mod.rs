@@ -11,6 +11,7 @@ pub(crate) mod last_cpu;
 pub(crate) mod main_loop;
 pub(crate) mod nearest_sleepers;
 pub(crate) mod occupancy;
+pub(crate) mod own_cpu;
 pub(crate) mod pending_parks;
 pub(crate) mod ran_part;
 pub(crate) mod resize;

@@ -174,8 +174,10 @@ impl Team {
     /// Binds the bee of `slot` again if it sleeps unbound. Called by the thread that has ended its sleep and is about
     /// to post its semaphore, or by the bee itself.
     pub(crate) fn bind_again(&self, slot: &Slot) {
-        if slot.sleep_binding.is_unbound() && slot.sleep_binding.bind_again() {
-            self.policy().uncount_unbound();
+        let (binding, policy) = (&slot.sleep_binding, self.policy());
+        let has_left = binding.has_left();
+        if binding.is_unbound() && policy.may_bind_to(binding.bound()) && binding.bind_again() {
+            if has_left { policy.note_return() } else { policy.uncount_unbound() }
         }
     }
 

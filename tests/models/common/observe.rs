@@ -13,6 +13,8 @@ pub(crate) mod in_flight;
 
 #[path = "cold_parts.rs"]
 pub(crate) mod cold_parts;
+#[path = "help.rs"]
+pub(crate) mod help;
 #[path = "trace.rs"]
 pub(crate) mod trace;
 #[path = "wake_delay.rs"]

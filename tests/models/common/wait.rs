@@ -2,7 +2,8 @@
 //! wait polls.
 
 use std::cell::Cell;
-use std::mem;
+use std::mem::{self, MaybeUninit};
+use std::ptr;
 use std::time::Duration;
 
 use super::wait::{Spinner, WaitPolicy};
@@ -64,6 +65,17 @@ impl WaitPolicy {
 
     /// In the library the queen leaves the workers' CPUs here, or yields. In a model each thread has its own.
     pub(crate) fn give_way_to_workers(&self) {}
+
+    /// See `give_way_to_workers`.
+    pub(crate) fn cpu_to_leave(&self) -> Option<usize> {
+        None
+    }
+
+    pub(crate) fn note_return(&self) {}
+
+    pub(crate) fn may_bind_to(&self, _: ()) -> bool {
+        true
+    }
 
     /// See `give_way_to_workers`.
     pub(crate) fn is_on_worker_cpu(&self) -> bool {
@@ -257,6 +269,26 @@ impl SleepBinding {
     pub(crate) fn bind_again(&self) -> bool {
         false
     }
+
+    pub(crate) fn bound(&self) {}
+
+    pub(crate) fn has_left(&self) -> bool {
+        false
+    }
+
+    pub(crate) fn leave_cpu(&self, _: usize, _: &WaitPolicy) -> bool {
+        false
+    }
+}
+
+/// A model's closures are small, or have their words copied.
+///
+/// # Safety
+/// As in the library.
+#[allow(unsafe_code, reason = "copies words")]
+pub(crate) unsafe fn copy_changed_words(from: *const MaybeUninit<u64>, to: *mut MaybeUninit<u64>, words: usize) {
+    // SAFETY: as the caller promises.
+    unsafe { ptr::copy_nonoverlapping(from, to, words) };
 }
 
 /// A model's waits do not nest deep.

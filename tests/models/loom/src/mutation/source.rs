@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const FOLDERS: [&str; 2] = ["protocol", "loops"];
 
 /// The operations of the atomics and fences in `crate::sync`.
-const OPERATIONS: [&str; 12] = [
+const OPERATIONS: [&str; 13] = [
     "load",
     "store",
     "swap",
@@ -24,6 +24,7 @@ const OPERATIONS: [&str; 12] = [
     "fence",
     "light_fence",
     "heavy_fence",
+    "try_heavy_fence",
 ];
 
 /// An atomic operation in the source.
@@ -33,7 +34,7 @@ pub(crate) struct Site {
     pub(crate) operation: &'static str,
     /// From 1, among the operations of this name in this file.
     pub(crate) number: usize,
-    /// As written in the source: one, or two for an operation that may fail. None for `light_fence` and `heavy_fence`.
+    /// As written in the source: one, or two for an operation that may fail. None for the fences of a pair.
     pub(crate) orderings: Vec<String>,
     line: u32,
     column: u32,

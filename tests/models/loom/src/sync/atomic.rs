@@ -244,6 +244,13 @@ pub(crate) fn heavy_fence(_: KernelThread) {
     pair_fence(Location::caller());
 }
 
+/// The same, which is not refused.
+#[track_caller]
+pub(crate) fn try_heavy_fence() -> bool {
+    pair_fence(Location::caller());
+    true
+}
+
 /// How many heavy fences there have been, in all executions.
 pub(crate) fn heavy_fences() -> u64 {
     HEAVY_FENCES.get()

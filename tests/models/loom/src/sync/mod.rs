@@ -24,11 +24,14 @@ pub(crate) use std::sync::atomic::Ordering;
 pub(crate) use crate::observe::activity::{Activity, ActivityCell, BeeState, RegionActivity, Snapshot};
 pub(crate) use crate::observe::cold_parts::{ColdParts, PartTime};
 pub(crate) use crate::observe::counters::{BeeCounters, Counter};
+pub(crate) use crate::observe::help::{Excuse, Help, HelpOfLoop, nanos, nanos_since};
 pub(crate) use crate::observe::in_flight::InFlight;
 pub(crate) use crate::observe::trace::event::Event;
 pub(crate) use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
 pub(crate) use crate::observe::wake_delay::WakeDelay;
-pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, fence, heavy_fence, heavy_fences, light_fence, with_states};
+pub(crate) use atomic::{
+    AtomicBool, AtomicU32, AtomicU64, fence, heavy_fence, heavy_fences, light_fence, try_heavy_fence, with_states,
+};
 pub(crate) use deadline::{Deadline, set_looks_before_deadline};
 pub(crate) use float_mode::FloatMode;
 pub(crate) use loom::cell::UnsafeCell;
@@ -43,8 +46,9 @@ pub(crate) use token::{
 pub(crate) use unwinding::{is_unwinding, while_unwinding};
 pub(crate) use wait::WaitPolicy;
 pub(crate) use wait_common::{
-    BackOff, NappingSpinner, PollTime, SleepBinding, StealPacing, TimedWait, WakerAvoidance, has_stack_room, nap,
-    run_late, run_late_in_yield, serialize_poll, set_steals_are_paused, set_workers_are_unbound, ticks, yield_core,
+    BackOff, NappingSpinner, PollTime, SleepBinding, StealPacing, TimedWait, WakerAvoidance, copy_changed_words,
+    has_stack_room, nap, run_late, run_late_in_yield, serialize_poll, set_steals_are_paused, set_workers_are_unbound,
+    ticks, yield_core,
 };
 
 use crate::{exploration, failure};

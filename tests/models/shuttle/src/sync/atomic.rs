@@ -37,6 +37,10 @@ pub(crate) fn light_fence() {}
 
 pub(crate) fn heavy_fence(_: KernelThread) {}
 
+pub(crate) fn try_heavy_fence() -> bool {
+    true
+}
+
 /// A cell with the interface that the protocol files use. Races are for loom to find.
 pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 

@@ -22,11 +22,14 @@ pub(crate) use std::sync::atomic::Ordering;
 pub(crate) use crate::observe::activity::{Activity, ActivityCell, BeeState, RegionActivity, Snapshot};
 pub(crate) use crate::observe::cold_parts::{ColdParts, PartTime};
 pub(crate) use crate::observe::counters::{BeeCounters, Counter};
+pub(crate) use crate::observe::help::{Excuse, Help, HelpOfLoop, nanos, nanos_since};
 pub(crate) use crate::observe::in_flight::InFlight;
 pub(crate) use crate::observe::trace::event::Event;
 pub(crate) use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
 pub(crate) use crate::observe::wake_delay::WakeDelay;
-pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, UnsafeCell, fence, heavy_fence, light_fence};
+pub(crate) use atomic::{
+    AtomicBool, AtomicU32, AtomicU64, UnsafeCell, fence, heavy_fence, light_fence, try_heavy_fence,
+};
 pub(crate) use deadline::Deadline;
 pub(crate) use float_mode::FloatMode;
 pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_briefly};
@@ -35,8 +38,8 @@ pub(crate) use semaphore::Semaphore;
 pub(crate) use token::{KernelThread, ThreadId, acquisitions_until_bias, can_still_bias, current_thread_id};
 pub(crate) use wait::WaitPolicy;
 pub(crate) use wait_common::{
-    BackOff, NappingSpinner, PollTime, SleepBinding, StealPacing, TimedWait, WakerAvoidance, has_stack_room, nap,
-    run_late, run_late_in_yield, serialize_poll, ticks, yield_core,
+    BackOff, NappingSpinner, PollTime, SleepBinding, StealPacing, TimedWait, WakerAvoidance, copy_changed_words,
+    has_stack_room, nap, run_late, run_late_in_yield, serialize_poll, ticks, yield_core,
 };
 
 /// A scenario has one team.

@@ -1,0 +1,123 @@
+//! Workers that are there and have no CPU: a signal keeps a worker from going on, wherever it is. Loops do not wait for
+//! it unless it has begun its part, and each part is run once. And a queen who sits on the worker's CPU, from which the
+//! worker moves away.
+//!
+//! Each test runs in a process of its own, because signals and binding are those of the process.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use common::held_thread::hold;
+use common::process::in_own_process;
+use common::{Rng, assert_hive_works, proc_threads, sys, wait_until};
+use hive::{Hive, Reduction, Schedule};
+
+const SCHEDULES: [Schedule; 6] = [
+    Schedule::Static,
+    Schedule::StaticChunk(3),
+    Schedule::Dynamic(2),
+    Schedule::Affinity,
+    Schedule::Guided(1),
+    Schedule::Factoring,
+];
+
+/// Runs a loop by each schedule, and a reduction, and asserts that each index was run once.
+fn assert_loops_work(hive: &Hive, len: usize) {
+    for schedule in SCHEDULES {
+        let runs: Vec<_> = (0..len).map(|_| AtomicUsize::new(0)).collect();
+        hive.par_for((0..len, schedule), |range, _| {
+            range.for_each(|index| _ = runs[index].fetch_add(1, Ordering::Relaxed));
+        });
+        let runs: Vec<_> = runs.into_iter().map(AtomicUsize::into_inner).collect();
+        assert!(runs.iter().all(|&runs| runs == 1), "{schedule:?}: {runs:?}");
+    }
+    let sum = Reduction::per_team_size(0, |a, b| a + b);
+    assert_eq!(hive.par_reduce(0..len, &sum, |range| range.sum::<usize>()), (0..len).sum::<usize>());
+}
+
+/// A hive whose workers poll for ever, and their threads.
+fn polling_hive(bees: usize) -> (Hive, Vec<i32>) {
+    let hive = Hive::builder().bees(bees).spin(Duration::MAX).build().unwrap();
+    let tids = hive.spmd_map(bees, |_| sys::tid());
+    (hive, tids[1..].to_vec())
+}
+
+#[test]
+fn a_loop_does_not_wait_for_a_worker_that_polls_and_has_no_cpu() {
+    in_own_process("a_loop_does_not_wait_for_a_worker_that_polls_and_has_no_cpu", || {
+        for bees in [2, 3] {
+            let (hive, workers) = polling_hive(bees);
+            // Not before there is a hive, which registers the process for it.
+            if !sys::has_membarrier() {
+                return println!("skipped: without membarrier it does wait");
+            }
+            let before = hive.stats().total().stand_ins;
+            let held = hold(workers[0]);
+            // The worker can only be held in its wait for the next region: none is running.
+            (0..200).for_each(|_| assert_loops_work(&hive, 100));
+            assert!(hive.stats().total().stand_ins > before, "nobody has run its parts");
+            drop(held);
+            assert_hive_works(&hive, bees);
+            assert_loops_work(&hive, 100);
+        }
+    });
+}
+
+#[test]
+fn a_loop_that_a_worker_misses_is_not_begun_by_it_later() {
+    in_own_process("a_loop_that_a_worker_misses_is_not_begun_by_it_later", || {
+        let (hive, workers) = polling_hive(2);
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut dice = Rng::new(3);
+                while !is_over.load(Ordering::Relaxed) {
+                    // It is held for up to four milliseconds: in its wait, before its part or in the middle of it.
+                    let held = hold(workers[0]);
+                    thread::sleep(Duration::from_micros(1 << dice.next_up_to(12)));
+                    drop(held);
+                    thread::sleep(Duration::from_micros(1 << dice.next_up_to(10)));
+                }
+            });
+            for round in 0..1_000 {
+                assert_loops_work(&hive, 1 + round % 97);
+                if round % 10 == 0 {
+                    assert_hive_works(&hive, 2);
+                }
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+    });
+}
+
+#[test]
+fn a_worker_leaves_the_cpu_on_which_the_queen_waits_for_it_and_comes_back() {
+    in_own_process("a_worker_leaves_the_cpu_on_which_the_queen_waits_for_it_and_comes_back", || {
+        let cpus = proc_threads::own_cpus();
+        let hive = Hive::builder().bees(2).build().unwrap();
+        let worker = hive.spmd_map(2, |_| sys::tid())[1];
+        let own = proc_threads::cpus(worker);
+        let Some(&other) = cpus.iter().find(|cpu| !own.contains(cpu)) else {
+            return println!("skipped: there is one CPU");
+        };
+        let work = || hive.spmd(2, |bee| (0..20).for_each(|_| bee.barrier()));
+        sys::bind(&own);
+        wait_until(|| {
+            work();
+            proc_threads::cpus(worker) != own
+        });
+        assert!(!proc_threads::cpus(worker).contains(&own[0]));
+        assert_eq!(hive.spmd_map(2, |bee| bee.place().is_none())[1], proc_threads::cpus(worker) != own);
+        assert_eq!(sys::own_mask(), own, "the program's thread keeps its mask");
+        sys::bind(&[other]);
+        wait_until(|| {
+            work();
+            proc_threads::cpus(worker) == own
+        });
+    });
+}

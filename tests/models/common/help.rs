@@ -1,0 +1,46 @@
+//! What help with loops is worth, in the place of `hive/observe/help.rs`: a model has no clock.
+
+/// Nothing is recorded.
+pub(crate) struct Help;
+
+impl Help {
+    pub(crate) fn new() -> Self {
+        Self
+    }
+
+    pub(crate) fn note_wait(&self, _: u64) {}
+}
+
+/// As in the library.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Excuse {
+    None,
+    WasAway,
+    WasLate,
+}
+
+pub(crate) struct HelpOfLoop;
+
+impl HelpOfLoop {
+    pub(crate) fn new(_: &Help, _: u64) -> Self {
+        Self
+    }
+
+    pub(crate) fn note_excuse(&mut self, _: Excuse, _: u64) -> u64 {
+        0
+    }
+
+    pub(crate) fn note_part(&mut self, _: u64) -> u64 {
+        0
+    }
+
+    pub(crate) fn end(self) {}
+}
+
+pub(crate) fn nanos() -> u64 {
+    0
+}
+
+pub(crate) fn nanos_since(_: u64) -> u64 {
+    0
+}
