@@ -17,10 +17,10 @@ impl Hive {
     /// for which each bee runs the indices that it owns. `body` is called with one range of indices after another, and
     /// with the bee that it runs on; see [`Bee::for_each`].
     ///
-    /// The bees of a loop need not run at the same time. So this does not wait for a worker that is asleep, in the middle
-    /// of a task, or without a CPU because other threads have it: a bee that is done runs that worker's part in its name,
-    /// as the bee of its number, but on its own thread. If the workers sleep or have no CPU and the loop is too short to
-    /// wait for them, or if it is too short for a team at all, the calling thread runs all parts so. See
+    /// The bees of a loop need not run at the same time. So this does not wait for a worker that is asleep, in the
+    /// middle of a task, or without a CPU because other threads have it: a bee that is done runs that worker's part in
+    /// its name, as the bee of its number, but on its own thread. If the workers sleep or have no CPU and the loop is
+    /// too short to wait for them, or if it is too short for a team at all, the calling thread runs all parts so. See
     /// [`protocols::latecomers`](crate::protocols::latecomers) and
     /// [`protocols::lone_loops`](crate::protocols::lone_loops).
     ///
