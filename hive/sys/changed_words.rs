@@ -27,8 +27,7 @@ pub(crate) unsafe fn copy_changed_words(from: *const MaybeUninit<u64>, to: *mut 
 unsafe fn are_same(a: *const MaybeUninit<u64>, b: *const MaybeUninit<u64>, words: usize) -> bool {
     let mut difference = 0;
     for word in 0..words {
-        // SAFETY: within what the caller may read.
-        let (a, b) = unsafe { (a.add(word), b.add(word)) };
+        let (a, b) = (a.wrapping_add(word), b.wrapping_add(word));
         let mut own: u64;
         // SAFETY: it reads two words that the caller may read, and changes a register.
         unsafe {

@@ -52,10 +52,9 @@ impl ClosureCell {
                 let (body, words) = (ptr::from_ref(body).cast::<MaybeUninit<u64>>(), words.cast::<MaybeUninit<u64>>());
                 // SAFETY: as above. The size of the body is a multiple of a word's, and larger than this.
                 unsafe { ptr::copy_nonoverlapping(body, words, NEAR_WORDS) };
+                let (body, words) = (body.wrapping_add(NEAR_WORDS), words.wrapping_add(NEAR_WORDS));
                 // SAFETY: the same for the rest of the body.
-                unsafe {
-                    copy_changed_words(body.add(NEAR_WORDS), words.add(NEAR_WORDS), size_of::<P>() / WORD - NEAR_WORDS)
-                };
+                unsafe { copy_changed_words(body, words, size_of::<P>() / WORD - NEAR_WORDS) };
             } else {
                 // SAFETY: an address fits, and the cell is free, by the caller's promise.
                 unsafe { words.cast::<*const P>().write(body) };
