@@ -6,8 +6,9 @@ use crate::mutation::Mutant;
 
 /// For a part of a mutant's name: the beginnings of the names of the models to try first. The first entry that matches
 /// counts.
-const HINTS: [(&str, &[&str]); 47] = [
+const HINTS: [(&str, &[&str]); 48] = [
     ("availability.rs", &["late"]),
+    ("stand_in.rs", &["late"]),
     ("work_range.rs", &["range"]),
     ("unit_queue.rs", &["loop_queue"]),
     ("loop_state.rs:store#1", &["loop_queue"]),
