@@ -20,7 +20,7 @@ pub(crate) struct BodyTimes(
 );
 
 /// What is known of one body, as it is packed into a word: in the upper half a part of its hash, in the lower half the
-/// nanoseconds that it takes, an `f32`.
+/// nanoseconds that it takes, an `f32`, which is negative if that is a guess.
 #[derive(Clone, Copy)]
 struct KnownBody {
     tag: u32,
@@ -57,15 +57,24 @@ impl BodyTimes {
         let (place, tag) = place_and_tag(hash);
         // Relaxed, here and below: a hint, in one word.
         let known = KnownBody::from_word(self.0[place].load(Ordering::Relaxed));
-        (known.tag == tag).then_some(known.nanos)
+        (known.tag == tag).then_some(known.nanos.abs())
+    }
+
+    /// Whether the time of the body is known, and no guess.
+    pub(crate) fn is_measured(&self, hash: u64) -> bool {
+        let (place, tag) = place_and_tag(hash);
+        let known = KnownBody::from_word(self.0[place].load(Ordering::Relaxed));
+        known.tag == tag && known.nanos.is_sign_positive()
     }
 
     /// Records that the body has taken so long, unless the time that is known, multiplied by `keep`, is longer. So if
-    /// the time of a body varies, the longer times count for longer.
+    /// the time of a body varies, the longer times count for longer. A negative time is a guess.
     #[inline]
     pub(crate) fn record(&self, hash: u64, nanos: f32, keep: f32) {
         let (place, tag) = place_and_tag(hash);
-        let nanos = self.nanos(hash).map_or(nanos, |known| nanos.max(known * keep));
+        let known = KnownBody::from_word(self.0[place].load(Ordering::Relaxed));
+        let kept = if known.tag == tag { known.nanos * keep } else { 0.0 };
+        let nanos = if kept.abs() > nanos.abs() { kept } else { nanos };
         // If another thread writes at the same time, either may win.
         self.0[place].store(KnownBody { tag, nanos }.into_word(), Ordering::Relaxed);
     }

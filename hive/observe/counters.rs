@@ -47,19 +47,17 @@ pub(crate) struct BeeCounters {
 impl BeeCounters {
     /// Adds 1 to a counter that only the bee itself writes.
     #[inline(always)]
-    pub(crate) fn increment(&self, counter: Counter) -> u64 {
+    pub(crate) fn increment(&self, counter: Counter) {
         let value = &self.values[counter as usize];
         // Relaxed, both: the number is only shown to people, and it has one writer. A load and a store, not one atomic
         // addition, because that would cost twenty times as much.
-        let count = value.load(Ordering::Relaxed) + 1;
-        value.store(count, Ordering::Relaxed);
-        count
+        value.store(value.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// Adds 1 to a counter that other threads write as well.
-    pub(crate) fn increment_shared(&self, counter: Counter) {
+    /// Adds 1 to a counter that other threads write as well. Returns the sum.
+    pub(crate) fn increment_shared(&self, counter: Counter) -> u64 {
         // Relaxed: the number is only shown to people.
-        self.values[counter as usize].fetch_add(1, Ordering::Relaxed);
+        self.values[counter as usize].fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// The present value of a counter.

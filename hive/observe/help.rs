@@ -46,7 +46,8 @@ impl Help {
             alone_until: zero(),
             asked_again: zero(),
             last_pause: zero(),
-            missed_in: zero(),
+            // No loop comes right after that.
+            missed_in: AtomicU64::new(u64::MAX - 1),
             waited: zero(),
         }))
     }
@@ -127,7 +128,7 @@ pub(crate) struct HelpOfLoop<'h> {
 
 impl<'h> HelpOfLoop<'h> {
     pub(crate) fn new(help: &'h Help, epoch: u64) -> Self {
-        let was_missing = help.0.missed_in.load(Ordering::Relaxed) + 1 == epoch;
+        let was_missing = help.0.missed_in.load(Ordering::Relaxed).wrapping_add(1) == epoch;
         Self { help, epoch, was_missing, lost: 0, have_come: 0, parts: 0, nanos_of_parts: 0 }
     }
 
@@ -156,8 +157,11 @@ impl<'h> HelpOfLoop<'h> {
     pub(crate) fn end(self) {
         let saved = self.have_come * (self.nanos_of_parts / self.parts.max(1));
         let lost = self.lost + NANOS_UNTIL_LATE;
-        if self.lost > 0 && lost > saved && self.help.0.missed_in.swap(self.epoch, Ordering::Relaxed) + 1 == self.epoch
-        {
+        if self.lost == 0 || lost <= saved {
+            return;
+        }
+        let missed_in = self.help.0.missed_in.swap(self.epoch, Ordering::Relaxed);
+        if missed_in.wrapping_add(1) == self.epoch {
             self.help.note_loss(lost);
         }
     }
@@ -172,12 +176,8 @@ mod tests {
 
     /// A loop to which so many workers have come, whose parts take 10 us, and another one has not.
     fn miss(help: &Help, epoch: u64, have_come: u64) {
-        let mut help_of_loop = HelpOfLoop::new(help, epoch);
-        (0..have_come).for_each(|_| _ = help_of_loop.note_excuse(Excuse::None, 0));
-        let before = |nanos| clock::nanos() - nanos;
-        help_of_loop.note_excuse(Excuse::WasLate, before(1_000));
-        help_of_loop.note_part(before(10_000));
-        help_of_loop.end();
+        let begun = HelpOfLoop::new(help, epoch);
+        HelpOfLoop { lost: 1_000, have_come, parts: 1, nanos_of_parts: 10_000, ..begun }.end();
     }
 
     #[test]
@@ -214,6 +214,21 @@ mod tests {
         help.0.asked_again.store(0, Ordering::Relaxed);
         help.note_loss(1_000);
         assert_eq!(help.0.last_pause.load(Ordering::Relaxed), 4_000);
+    }
+
+    #[test]
+    fn only_who_was_present_is_missed() {
+        let help = Help::new();
+        let lost = |epoch, excuse| {
+            let mut help_of_loop = HelpOfLoop::new(&help, epoch);
+            help_of_loop.note_excuse(excuse, 0);
+            (help_of_loop.lost > 0, help_of_loop.have_come)
+        };
+        assert_eq!(lost(3, Excuse::None), (false, 1));
+        assert_eq!(lost(3, Excuse::WasAway), (false, 0));
+        assert_eq!(lost(3, Excuse::WasLate), (true, 0));
+        miss(&help, 4, 0);
+        assert_eq!(lost(5, Excuse::WasAway), (true, 0), "it has not come since");
     }
 
     #[test]

@@ -38,8 +38,7 @@ pub struct Counts {
     pub stand_ins: u64,
     /// Loops that their callers have run by themselves because that ends sooner: the workers slept, and the loop was
     /// too short to wake them for; it was too short for a team at all; the workers had no CPU; or the hive was busy.
-    /// Counted for bee 0; a few may be missed if several threads call loops at the same time. See
-    /// [`Hive::par_for`](crate::Hive::par_for).
+    /// Counted for bee 0. See [`Hive::par_for`](crate::Hive::par_for).
     pub lone_loops: u64,
     /// Tasks that the bee took from a queue and ran. The closures of a join that are run by the bee that called it are
     /// not counted.

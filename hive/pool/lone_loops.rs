@@ -23,6 +23,10 @@ use crate::sys::clock;
 use crate::sys::cost_of_waking::NANOS_OF_WAKING;
 use crate::sys::fork::with_abort_in_child;
 
+/// A loop that takes longer than this asks for help even if that has been worth nothing of late: a worker without a CPU
+/// gets one after a few milliseconds.
+const NANOS_OF_LONG: u64 = 4_000_000;
+
 impl Shared {
     /// Runs a loop over `indices` indices, as `spmd` runs a region of `bees` bees. `is_planned`: as in [`LoopTeam`].
     #[inline]
@@ -69,13 +73,16 @@ impl Shared {
             self.run_on_called_workers(queen_guard, team, CalledLoop { size, ..called }, body)
         } else if self.loop_costs.is_small(size, team.bees) {
             self.run_small_loop(queen_guard, team, size, kind, body)
-        } else if !self.team.help.is_wanted() {
+        } else if !self.team.help.is_wanted() && self.loop_costs.expected(size).is_none_or(|it| it < NANOS_OF_LONG) {
             self.run_unhelped_loop(queen_guard, team, size, body)
         } else if self.team.all_workers_sleep() {
             self.run_cold_loop(queen_guard, team, size, kind, body)
         } else {
             // The usual case: some worker polls for the start. Or all have been parked.
             let is_timed = self.loop_costs.is_timing_due();
+            if is_timed {
+                self.team.cold_parts.clear_last();
+            }
             let outcome = self.run_hot_loop(queen_guard, team, is_timed, body);
             if is_timed {
                 self.learn_from_hot_loop(team, size);
@@ -105,12 +112,12 @@ impl Shared {
         kind: LoopKind<'_>,
         body: &mut P,
     ) -> Result<(), Error> {
-        let begin = is_one_to_time(self.team.count_small_loop()).then(clock::nanos);
+        let begin = is_one_to_time(self.team.count_for_queen(Counter::LoneLoops)).then(clock::nanos);
         let deadline = Deadline::soon();
         if let LoopKind::OfBees(_) = kind {
             self.run_loop_if_long(queen_guard, team, body, deadline)?;
         } else {
-            self.run_alone(body);
+            with_abort_in_child(|| self.run_alone(body));
         }
         match begin {
             Some(begin) => self.loop_costs.record(size, clock::nanos_since(begin)),
@@ -131,16 +138,16 @@ impl Shared {
         body: &mut P,
     ) -> Result<(), Error> {
         let begin = clock::nanos();
-        self.run_cold_loop_alone(queen_guard, team, body, Deadline::new(begin, 4_000_000))?;
+        self.run_cold_loop_alone(queen_guard, team, body, Deadline::new(begin, NANOS_OF_LONG))?;
         self.loop_costs.record(size, clock::nanos_since(begin));
         Ok(())
     }
 
-    /// Learns from a loop at whose end the caller has waited so long.
+    /// Learns from a loop at whose end the caller has waited so long. That may be because its parts are not equally
+    /// long, so it counts as lost only if the whole loop is known to take less time on one thread.
     #[cold]
     fn judge_wait(&self, size: LoopSize, waited: u64) {
-        let alone = self.loop_costs.expected(size).unwrap_or(1_000_000).max(20_000);
-        if waited > alone {
+        if self.loop_costs.measured(size).is_some_and(|alone| waited > alone.max(NANOS_OF_WAKING)) {
             self.team.help.note_loss(waited);
         }
     }

@@ -41,15 +41,14 @@ impl Shared {
         may_be_handed_out: bool,
         run_part: impl FnMut(usize, &RegionContext<'_>),
     ) -> RunAlone {
-        if parts > 1 && self.loop_costs.is_small(size, parts as u32) && !nesting::is_inside_any() && !self.is_forked() {
-            return self.run_small_parts(parts, size, may_be_handed_out, run_part);
-        }
-        if !self.team.all_workers_sleep() || nesting::is_inside_any() {
-            return RunAlone::Parts(0);
-        }
-        match self.checked_bees(parts) {
-            Ok(2..) => self.run_or_call(parts, size, may_be_handed_out, run_part),
-            _ => RunAlone::Parts(0),
+        if nesting::is_inside_any() || !matches!(self.checked_bees(parts), Ok(2..)) {
+            RunAlone::Parts(0)
+        } else if self.loop_costs.is_small(size, parts as u32) {
+            self.run_small_parts(parts, size, may_be_handed_out, run_part)
+        } else if self.team.all_workers_sleep() {
+            self.run_or_call(parts, size, may_be_handed_out, run_part)
+        } else {
+            RunAlone::Parts(0)
         }
     }
 
@@ -62,7 +61,7 @@ impl Shared {
         may_be_handed_out: bool,
         run_part: impl FnMut(usize, &RegionContext<'_>),
     ) -> RunAlone {
-        let begin = is_one_to_time(self.team.count_small_loop()).then(clock::nanos);
+        let begin = is_one_to_time(self.team.count_for_queen(Counter::LoneLoops)).then(clock::nanos);
         let done = self.run_parts_until(&Deadline::soon(), parts, may_be_handed_out, run_part);
         if let Some(begin) = begin {
             self.record_parts(size, begin, (done, parts));

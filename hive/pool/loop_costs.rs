@@ -28,7 +28,8 @@ const LOOPS_PER_TIMING: u64 = 16;
 /// Whether to time the loop with this number.
 #[inline(always)]
 pub(super) fn is_one_to_time(number: u64) -> bool {
-    number % LOOPS_PER_TIMING == 1
+    // By a hash: programs run their loops in turn, and each of these is to be timed.
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15) < u64::MAX / LOOPS_PER_TIMING
 }
 
 /// The costs of the loops of one hive.
@@ -88,10 +89,15 @@ impl LoopCosts {
         is_one_to_time(loops)
     }
 
+    /// The same, if it is no guess: one thread has run a loop with this body.
+    pub(crate) fn measured(&self, size: LoopSize) -> Option<u64> {
+        self.times_per_index.is_measured(size.body.hash()).then(|| self.expected(size)).flatten()
+    }
+
     /// Records that one thread took so many nanoseconds for the loop.
     #[inline]
     pub(crate) fn record(&self, size: LoopSize, took: u64) {
-        self.record_and_keep(size, took, 0.5);
+        self.record_and_keep(size, took as f32, 0.5);
     }
 
     /// Records how long one thread would have taken for the loop, to judge by `part`: how long the queen took for her
@@ -99,16 +105,16 @@ impl LoopCosts {
     /// alone. Her part may be shorter than theirs, so a longer time that is known is forgotten more slowly.
     pub(crate) fn record_part(&self, size: LoopSize, part: Duration, bees: u32, delay: u64) {
         let part = part.as_nanos() as u64;
-        self.record_and_keep(size, guess_of_all(part, bees, size.sharing, delay), 0.875);
+        self.record_and_keep(size, -(guess_of_all(part, bees, size.sharing, delay) as f32), 0.875);
     }
 
     /// Records the time; `keep`: see [`BodyTimes::record`]. To run a long loop alone costs more than to wake the
     /// workers for a short one, so the longer times of a body count for longer.
     #[inline]
-    fn record_and_keep(&self, size: LoopSize, took: u64, keep: f32) {
+    fn record_and_keep(&self, size: LoopSize, took: f32, keep: f32) {
         // What a loop costs that has no indices says nothing of those that have.
         if size.indices > 0 {
-            self.times_per_index.record(size.body.hash(), took as f32 / size.indices as f32, keep);
+            self.times_per_index.record(size.body.hash(), took / size.indices as f32, keep);
         }
     }
 

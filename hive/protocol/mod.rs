@@ -386,17 +386,10 @@ impl Team {
         self.all_slots().map(|slot| &*slot.counters)
     }
 
-    /// Counts something for the queen that other threads count as well.
+    /// Counts something for the queen that other threads count as well. Returns how often it was counted.
     #[inline]
-    pub(crate) fn count_for_queen(&self, counter: Counter) {
-        self.slot(0).counters.increment_shared(counter);
-    }
-
-    /// Counts a loop that is too short for the team, and returns how many there were. If several threads call such
-    /// loops at the same time, some may be missed: the usual addition would take as long as the loop.
-    #[inline]
-    pub(crate) fn count_small_loop(&self) -> u64 {
-        self.slot(0).counters.increment(Counter::LoneLoops)
+    pub(crate) fn count_for_queen(&self, counter: Counter) -> u64 {
+        self.slot(0).counters.increment_shared(counter)
     }
 
     /// The logs of the queen and of all workers hired so far.

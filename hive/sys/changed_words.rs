@@ -14,11 +14,26 @@ use std::ptr;
 #[inline(always)]
 pub(crate) unsafe fn copy_changed_words(from: *const MaybeUninit<u64>, to: *mut MaybeUninit<u64>, words: usize) {
     // SAFETY: as the caller promises.
-    if !unsafe { are_same(from, to, words) } {
+    if unsafe { are_same(from, to, words) } {
+        // What lies there is what has been copied: addresses in it are those of now, not what they were before.
+        pretend_to_copy(from, to);
+    } else {
         // SAFETY: as the caller promises.
         unsafe { ptr::copy_nonoverlapping(from, to, words) };
     }
 }
+
+/// Does nothing that the compiler could know not to be a copy.
+#[inline(always)]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+fn pretend_to_copy(from: *const MaybeUninit<u64>, to: *mut MaybeUninit<u64>) {
+    // SAFETY: it is no instruction at all.
+    unsafe { std::arch::asm!("/* {0} {1} */", in(reg) from, in(reg) to, options(nostack, preserves_flags)) };
+}
+
+#[inline(always)]
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+fn pretend_to_copy(_: *const MaybeUninit<u64>, _: *mut MaybeUninit<u64>) {}
 
 /// Whether they are. The bytes between the fields of a value have none that Rust would let one look at, so the
 /// processor is asked.

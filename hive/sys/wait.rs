@@ -175,7 +175,9 @@ impl WaitPolicy {
             cpu != NO_CPU && self.shared_cpu.load(Ordering::Relaxed) == cpu
         } else {
             let is_shared = !self.may_move_queen && self.is_worker_cpu(cpu);
-            let shared_cpu = if is_shared { cpu } else { NO_CPU };
+            // A worker that has left this CPU does not come back as long as this thread is here.
+            let is_left = cpu != NO_CPU && cpu == self.left_cpu.load(Ordering::Relaxed);
+            let shared_cpu = if is_shared || is_left { cpu } else { NO_CPU };
             if self.shared_cpu.load(Ordering::Relaxed) != shared_cpu {
                 self.shared_cpu.store(shared_cpu, Ordering::Relaxed);
             }

@@ -216,7 +216,8 @@ impl Team {
             let stand_in = || body.take().map(|body| waits_since = Some(self.stand_in(region, part, body))).is_some();
             let slot = self.slot(region.id());
             let end = part.barrier.wait_for_end(&view, slot, self.policy(), some_asleep, is_poisoned, stand_in);
-            if let Some(since) = waits_since.take() {
+            // Who was asleep comes late for another reason.
+            if let Some(since) = waits_since.take().filter(|_| region.id() == 0 && !some_asleep) {
                 self.help.note_wait(nanos_since(since));
             }
             end

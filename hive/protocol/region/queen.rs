@@ -68,7 +68,8 @@ impl Team {
         // Most teams are all in one group. This function is for those.
         if own_group.bees < bees {
             let (body_fn, body) = (self.body_fn_in_mode_of::<&P>(queen_guard), ptr::from_ref(body).cast());
-            return self.run_region_in_groups(queen_guard, bees, body_fn, body, P::RUNS_ANYWHERE, IS_CALLED);
+            let how = (IS_CALLED, must_time);
+            return self.run_region_in_groups(queen_guard, bees, body_fn, body, P::RUNS_ANYWHERE, how);
         }
         let body_fn = self.body_fn_in_mode_of::<P>(queen_guard);
         let abort_guard = AbortOnUnwind::new("between the start of a region and its end");
@@ -112,7 +113,7 @@ impl Team {
 
     /// The same for a team that is spread over several groups. `body_fn` runs a reference to the body, and `body` is
     /// the address of that body. `runs_anywhere`: whether its parts may run on any bee's thread. `is_called`: whether
-    /// the workers have been called.
+    /// the workers have been called. `must_time`: whether her own part is timed in any case.
     // Kept out of line: inlined, it would take registers from `run_region`, which is the common case.
     #[inline(never)]
     #[expect(unsafe_code, reason = "runs the body by its address")]
@@ -123,7 +124,7 @@ impl Team {
         body_fn: BodyFn,
         body: *const (),
         runs_anywhere: bool,
-        is_called: bool,
+        (is_called, must_time): (bool, bool),
     ) {
         let abort_guard = AbortOnUnwind::new("between the start of a region of several groups and its end");
         let (own_group, led_parts) = queen_guard.queens_parts(self, bees);
@@ -135,7 +136,7 @@ impl Team {
         self.panics.begin_region(word.epoch());
         self.slot(0).counters.increment(Counter::Regions);
         self.set_activity(0, || Activity::InRegion(0));
-        let cold_part = self.cold_parts.begin_if(is_timed);
+        let cold_part = self.cold_parts.begin_if(is_timed | must_time);
         // SAFETY: `body_fn` was made for the reference that is stored in the root line's cell, and the reference stays
         // there until the region has ended.
         self.run_catching_panic(&queen, || unsafe { body_fn.run(&self.root_line().closure_cell, &queen) });
