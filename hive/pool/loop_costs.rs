@@ -104,8 +104,11 @@ impl LoopCosts {
     /// part of it, while the workers of a team of `bees` were woken. `delay`: for how many nanoseconds of that she was
     /// alone. Her part may be shorter than theirs, so a longer time that is known is forgotten more slowly.
     pub(crate) fn record_part(&self, size: LoopSize, part: Duration, bees: u32, delay: u64) {
-        let part = part.as_nanos() as u64;
-        self.record_and_keep(size, -(guess_of_all(part, bees, size.sharing, delay) as f32), 0.875);
+        let guess = guess_of_all(part.as_nanos() as u64, bees, size.sharing, delay);
+        // A guess that is about right says nothing new of what was measured.
+        if !self.measured(size).is_some_and(|known| (known / 2..=known.saturating_mul(2)).contains(&guess)) {
+            self.record_and_keep(size, -(guess as f32), 0.875);
+        }
     }
 
     /// Records the time; `keep`: see [`BodyTimes::record`]. To run a long loop alone costs more than to wake the
