@@ -9,7 +9,7 @@
 mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -387,16 +387,19 @@ fn a_child_deep_on_the_stack_runs_none_of_its_parent_s_tasks() {
         for bees in [1, 2] {
             let seen = outcome_of(Hive::builder().bees(bees), ChildAction::Return, |scene| {
                 let parent = std::process::id();
+                // Not before the fork: else the worker might have run all tasks by then.
+                let is_forked: &'static AtomicBool = keep(AtomicBool::default());
                 let task = move || {
                     if std::process::id() != parent {
                         exit_now(7);
                     }
-                    wait_until(|| scene.is_done.load(Ordering::Relaxed));
+                    wait_until(|| is_forked.load(Ordering::Relaxed));
                 };
                 let fork_in_scope = || {
                     scene.hive.scope(|scope| {
                         (0..100).for_each(|_| scope.spawn(move |_| task()));
                         scene.fork();
+                        is_forked.store(true, Ordering::Relaxed);
                     });
                 };
                 thread::scope(|threads| {

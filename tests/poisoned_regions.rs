@@ -167,8 +167,9 @@ fn a_loop_whose_bee_was_let_go_by_another_region_s_release_panics_and_its_board_
     for schedule in
         [Schedule::Static, Schedule::Dynamic(1), Schedule::Affinity, Schedule::Guided(1), Schedule::Factoring]
     {
-        let hive = Hive::new(3).unwrap();
         for who in 0..3 {
+            // A new one, whose first loop asks all bees for help, however busy the machine may be.
+            let hive = Hive::new(3).unwrap();
             let stray = ForeignRelease::of(&hive);
             let mut data = vec![0; 3_000];
             let begun = Gate::new();
