@@ -3,8 +3,8 @@
 use crate::sys::clock;
 use crate::sys::ticks::ticks;
 
-/// Some 50 us. (Where there is no counter, it stands still.) On x86-64 it goes on by two to five in a nanosecond, and on
-/// ARM by one in 1 to 40 nanoseconds.
+/// Some 50 us. (Where there is no counter, it stands still.) On x86-64 it goes on by two to five in a nanosecond, and
+/// on ARM by one in 1 to 40 nanoseconds.
 const TICKS: u64 = if cfg!(target_arch = "x86_64") { 1 << 17 } else { 1 << 11 };
 
 /// The time until which a loop should have ended that its caller runs alone.
