@@ -42,6 +42,12 @@ impl Subject {
         Some(Self { hive, worker, own, node })
     }
 
+    /// Keeps the test's thread, which is the queen, off the worker's CPU: from there the worker would move away.
+    fn keep_queen_away(&self) {
+        let others: Vec<_> = self.node.iter().copied().filter(|cpu| !self.own.contains(cpu)).collect();
+        sys::bind(&others);
+    }
+
     fn short_region(&self) {
         sleep(GAP);
         self.hive.spmd(2, |_| ());
@@ -72,6 +78,7 @@ fn with_worker(name: &str, test: impl FnOnce(Subject)) {
 #[test]
 fn a_worker_sleeps_unbound_between_short_regions_only() {
     with_worker("a_worker_sleeps_unbound_between_short_regions_only", |subject| {
+        subject.keep_queen_away();
         assert_contains_all(&subject.hive.report().to_string(), &["not while they sleep between short regions"]);
         subject.unbind();
         // A region whose body is not known runs bound. Once it is known to be long, the worker is bound while it
@@ -92,6 +99,7 @@ fn a_worker_sleeps_unbound_between_short_regions_only() {
 fn a_bee_has_a_place_only_while_it_is_bound_to_it() {
     with_worker("a_bee_has_a_place_only_while_it_is_bound_to_it", |subject| {
         let inner = Hive::builder().bees(1).pin(Pin::None).build().unwrap();
+        subject.keep_queen_away();
         let cpus_of_place = |bee: &hive::Bee<'_>| bee.place().map(|place| place.cpus().to_vec());
         let (begin, mut times_unbound) = (Instant::now(), 0);
         while times_unbound < 5 {
@@ -112,6 +120,7 @@ fn a_bee_has_a_place_only_while_it_is_bound_to_it() {
 #[test]
 fn tasks_and_loops_run_bound() {
     with_worker("tasks_and_loops_run_bound", |subject| {
+        subject.keep_queen_away();
         for round in 0..5 {
             subject.unbind();
             let seen = Mutex::new(None);
@@ -147,6 +156,7 @@ fn tasks_and_loops_run_bound() {
 #[test]
 fn regions_that_follow_each_other_find_the_worker_bound() {
     with_worker("regions_that_follow_each_other_find_the_worker_bound", |subject| {
+        subject.keep_queen_away();
         subject.unbind();
         let begin = Instant::now();
         while proc_threads::cpus(subject.worker) != subject.own {
