@@ -1,6 +1,6 @@
 //! The spinner of waits whose end nobody announces to a thread that sleeps: it naps.
 
-use std::thread::sleep;
+use std::thread::{sleep, yield_now};
 use std::time::{Duration, Instant};
 
 use crate::sys::presence::while_off_core;
@@ -65,6 +65,8 @@ impl NappingSpinner<'_> {
         let now = Instant::now();
         let waited = now.duration_since(*self.over_since.get_or_insert(now));
         if waited < YIELD_TIME.saturating_mul(self.row) {
+            // Here yields pay, long or not: the shortest nap takes longer than most of them, and is no wake-up.
+            yield_now();
             return false;
         }
         let nap = (waited / WAIT_PER_NAP / self.row.max(1)).clamp(SHORTEST_NAP, LONGEST_NAP);

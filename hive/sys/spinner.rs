@@ -28,12 +28,12 @@ const POLLS_PER_CLOCK_READ: u32 = 16;
 /// In the first phase of a wait, polls from one look for tasks to the next.
 const POLLS_PER_TASK_CHECK: u32 = 8;
 
-/// How often a waiting thread yields its core between polls before it sleeps. A thread that was waiting for this core
-/// gets it.
+/// How often a waiting thread yields its core between polls before it sleeps, as long as yields pay
+/// (`costly_yields.rs`). A thread that was waiting for this core gets it.
 const MAX_YIELDS: u32 = 16;
 
-/// In place of the number of yields of a spinner: there is to be no polling.
-const SPENT: u32 = u32::MAX;
+/// In place of the number of polls: the next step of the wait reads the clock, or yields.
+const AFTER_POLLS: u32 = HOT_POLLS + POLLS_PER_CLOCK_READ - 1;
 
 /// Ends one poll before the next one begins, which takes some 7 ns. Without it, a processor that executes ahead has
 /// dozens of loads of the polled line under way when the line changes. It then has to discard them, with all the work
@@ -66,6 +66,17 @@ impl WaitPolicy {
         self.spinner_with_time(self.spin)
     }
 
+    /// The spinner for a wait for other bees of a team of `bees`. If these are more than there are CPUs, nobody polls,
+    /// even while so many of them sleep that the others have a CPU each: they want one as soon as the wait is over.
+    #[inline(always)]
+    pub(crate) fn spinner_in_team(&self, bees: u32) -> Spinner<'_> {
+        let spinner = self.spinner();
+        if bees as usize <= self.cpus.get() {
+            return spinner;
+        }
+        Spinner { polls: AFTER_POLLS, is_short_of_cpus: true, ..spinner }
+    }
+
     /// The spinner for a wait for bees that were asleep and have been woken. A core that has been idle for long may
     /// take longer to wake up than a wait usually polls; if the waiting thread went to sleep, it would take as long
     /// again to wake that one.
@@ -73,7 +84,7 @@ impl WaitPolicy {
     pub(crate) fn spinner_for_sleepers(&self) -> Spinner<'_> {
         let spinner = self.spinner_with_time(self.spin.saturating_mul(8));
         // A bee that is bound to no CPU may have been put on this one, so the wait begins with a yield.
-        if self.has_unbound_worker() { Spinner { polls: HOT_POLLS, ..spinner } } else { spinner }
+        if self.has_unbound_worker() { Spinner { polls: spinner.polls.max(HOT_POLLS), ..spinner } } else { spinner }
     }
 
     /// The spinner for the wait of a thread that wants to be queen while another one is. The team is at work meanwhile,
@@ -114,14 +125,14 @@ impl WaitPolicy {
     /// The spinner for a wait in which a worker does not poll.
     pub(crate) fn spent_spinner(&self) -> Spinner<'_> {
         let (spinner, now) = (self.spinner_with_time(Duration::ZERO), Some(Instant::now()));
-        Spinner { polls: HOT_POLLS, yields: SPENT, deadline: now, now, ..spinner }
+        Spinner { polls: AFTER_POLLS, yields: MAX_YIELDS, deadline: now, now, ..spinner }
     }
 
-    /// A spinner that polls for `spin`. If there are fewer CPUs than threads that want one, it skips the first phase.
+    /// A spinner that polls for `spin`. If there are fewer CPUs than threads that want one, or the hive is not to poll,
+    /// it skips the first phase.
     #[inline(always)]
     fn spinner_with_time(&self, spin: Duration) -> Spinner<'_> {
-        // A spinner that begins with HOT_POLLS polls counted is past its first phase.
-        let polls = if self.is_oversubscribed() { HOT_POLLS } else { 0 };
+        let polls = if self.is_oversubscribed() || self.spin.is_zero() { AFTER_POLLS } else { 0 };
         Spinner {
             policy: self,
             spin,
@@ -129,6 +140,7 @@ impl WaitPolicy {
             yields: 0,
             spin_epoch: self.spin_epoch(),
             yields_between: false,
+            is_short_of_cpus: false,
             leaves_shared_cpu: false,
             deadline: None,
             now: None,
@@ -138,7 +150,9 @@ impl WaitPolicy {
 
 /// Decides, for one wait, whether to poll again. A wait has three phases: `HOT_POLLS` polls without pauses, or fewer;
 /// polls with PAUSE instructions (with yields, if some of the hive's workers are not bound to CPUs) until the policy's
-/// spin time is over; `MAX_YIELDS` polls with a yield of the core between them. After that it is time to sleep.
+/// spin time is over; up to `MAX_YIELDS` polls with a yield of the core between them. After that it is time to sleep.
+/// With a spin time of zero there are no polls and no yields: after the look that every wait begins with, the thread
+/// sleeps.
 pub(crate) struct Spinner<'p> {
     policy: &'p WaitPolicy,
     /// How long the second phase lasts.
@@ -146,13 +160,15 @@ pub(crate) struct Spinner<'p> {
     /// The polls so far. In the second phase the number goes round, from `HOT_POLLS` up to the next multiple of
     /// `POLLS_PER_CLOCK_READ`.
     polls: u32,
-    /// The yields so far, in the third phase. `SPENT`: the thread is not to poll at all.
+    /// The yields so far, in the third phase.
     yields: u32,
     /// The policy's number of calls of `stop_spinning` when the wait began.
     spin_epoch: u32,
     /// Whether the thread that this one waits for may be queued on the same CPU, behind this very thread, although the
     /// workers are bound. See `pause`.
     yields_between: bool,
+    /// Whether the bees that this one waits for are more than there are CPUs.
+    is_short_of_cpus: bool,
     /// Whether the thread sleeps at once where another one goes on and on on its CPU (`shared_cpu.rs`).
     leaves_shared_cpu: bool,
     /// When the second phase ends. None: the clock has not been read yet, or the phase has no end.
@@ -194,11 +210,8 @@ impl Spinner<'_> {
     /// The second and the third phase.
     #[cold]
     fn spin_once_slowly(&mut self) -> bool {
-        if self.yields == SPENT {
-            return false;
-        }
         // Polling would be useless or is not wanted: go on to the third phase at once.
-        if self.policy.is_oversubscribed() || self.is_told_to_stop() {
+        if self.is_short_of_cpus || self.policy.is_oversubscribed() || self.is_told_to_stop() {
             return self.yield_once();
         }
         self.polls += 1;
@@ -221,8 +234,9 @@ impl Spinner<'_> {
         // A spin time beyond the range of the clock is endless.
         self.deadline = self.deadline.or_else(|| now.checked_add(self.spin));
         if self.deadline.is_some_and(|deadline| now >= deadline) {
-            // The thread waited for may be a worker that needs this CPU: once, before the first yield, move off it.
-            if self.yields == 0 {
+            // The thread waited for may be a worker that needs this CPU: once, before the first yield, move off it. Who
+            // sleeps at once leaves the CPU anyhow.
+            if self.yields == 0 && !self.policy.spin.is_zero() {
                 self.policy.give_way_to_workers();
             }
             return self.yield_once();
@@ -265,31 +279,35 @@ impl Spinner<'_> {
     /// Passes the time between two polls of the second phase. Where the thread that this one waits for may be queued on
     /// the same CPU, behind this very thread, a yield lets it run. If no other thread wants the CPU, that takes a
     /// fraction of a microsecond. Returns whether this thread had better sleep, because another one on its CPU goes on
-    /// and on.
+    /// and on, or because yields do not pay.
     #[inline(always)]
     fn pause(&self) -> bool {
         if self.leaves_shared_cpu {
             return shared_cpu::yield_and_look();
         }
         if self.yields_between || self.policy.has_unbound_worker() {
-            yield_now()
-        } else {
-            spin_loop()
+            // Whoever has asked for some time of polling gets it.
+            let (_, learns_to_poll) = self.policy.spin_time();
+            if learns_to_poll && !self.policy.keeps_spinning() {
+                return !self.policy.yield_if_it_pays();
+            }
+            yield_now();
+            return false;
         }
+        spin_loop();
         false
     }
 
-    /// One step of the third phase: yields the core. Returns whether to poll again.
+    /// One step of the third phase: yields the core, if that pays. Returns whether to poll again.
     fn yield_once(&mut self) -> bool {
         self.policy.abort_if_forked();
-        // Saturating: a wait with naps goes on after its last yield, with one more yield after each nap.
-        self.yields = self.yields.saturating_add(1);
-        yield_now();
-        let is_over = self.yields > MAX_YIELDS;
-        if is_over {
+        let is_to_poll = self.yields < MAX_YIELDS && self.policy.yield_if_it_pays();
+        if is_to_poll {
+            self.yields += 1;
+        } else {
             self.policy.cpus.look();
         }
-        !is_over
+        is_to_poll
     }
 }
 
@@ -307,15 +325,39 @@ mod tests {
         assert!(start.elapsed() >= Duration::from_millis(5));
     }
 
+    fn polls(mut spinner: Spinner<'_>) -> u32 {
+        (0..).take_while(|_| spinner.spin_once()).count() as u32
+    }
+
     #[test]
-    fn a_wait_that_is_not_to_poll_sleeps_after_the_first_polls_and_some_yields() {
+    fn with_a_spin_time_of_zero_nobody_polls_or_yields() {
         let policy = || WaitPolicy::new(Duration::ZERO, None, usize::MAX, CpuMask::new());
-        let polls = |mut spinner: Spinner<'_>| (0..).take_while(|_| spinner.spin_once()).count() as u32;
-        let after_hot_polls = POLLS_PER_CLOCK_READ - 1 + MAX_YIELDS;
-        assert_eq!(polls(policy().spinner()), HOT_POLLS + after_hot_polls);
-        let pool = policy().without_queen();
-        assert_eq!(polls(pool.worker_spinner(0, Duration::MAX)), HOT_POLLS_OF_POOL + after_hot_polls);
-        assert_eq!(polls(pool.spinner_of_outsider(Duration::MAX)), HOT_POLLS_OF_POOL + after_hot_polls);
+        let (hive, pool) = (policy(), policy().without_queen());
+        let of_hive =
+            [hive.spinner(), hive.spinner_in_team(2), hive.spinner_for_sleepers(), hive.spinner_beside_team()];
+        let of_pool = [pool.worker_spinner(0, Duration::MAX), pool.spinner_after_task()];
+        let of_outsider = pool.spinner_of_outsider(Duration::MAX);
+        assert!(of_hive.into_iter().chain(of_pool).chain([of_outsider]).all(|spinner| polls(spinner) == 0));
+        assert!(!hive.yield_if_it_pays());
+        let _section = hive.keep_spinning();
+        let mut spinner = hive.spinner();
+        assert!((0..10 * HOT_POLLS).all(|_| spinner.spin_once()), "unless the program asks for it");
+    }
+
+    #[test]
+    fn a_limit_of_zero_leaves_the_first_polls_and_some_yields() {
+        let policy = WaitPolicy::new(Duration::MAX, None, usize::MAX, CpuMask::new()).without_queen();
+        // Each of them may be one that does not pay.
+        let yields = 0..=POLLS_PER_CLOCK_READ - 1 + MAX_YIELDS;
+        assert!(yields.contains(&(polls(policy.spinner_of_outsider(Duration::ZERO)) - HOT_POLLS_OF_POOL)));
+        assert!(yields.contains(&(polls(policy.worker_spinner(0, Duration::ZERO)) - HOT_POLLS_OF_POOL)));
+        assert_eq!(polls(policy.spent_spinner()), 0);
+    }
+
+    #[test]
+    fn a_team_larger_than_the_cpus_polls_only_while_it_yields() {
+        let policy = WaitPolicy::new(Duration::MAX, None, 1_000_000, CpuMask::new());
+        assert!(polls(policy.spinner_in_team(u32::MAX)) <= MAX_YIELDS);
     }
 
     #[test]

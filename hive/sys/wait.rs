@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::sys::cpu_count::{CpuCount, Looks};
 use crate::sys::cpu_mask::CpuMask;
-use crate::sys::{affinity, fork, presence};
+use crate::sys::{affinity, costly_yields, fork, presence};
 
 /// How the bees of one hive wait, and whether they should go on polling at present.
 #[derive(Debug)]
@@ -321,6 +321,13 @@ impl WaitPolicy {
     pub(crate) fn stop_spinning(&self) {
         // Relaxed: a waiting thread sees it sooner or later.
         self.spin_epoch.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Lets another thread have the core for a moment, for a thread that goes on waiting. It does nothing where the
+    /// thread had better sleep, and soon does: where a yield costs a time slice, or where nobody is to poll. Returns
+    /// whether it has yielded.
+    pub(crate) fn yield_if_it_pays(&self) -> bool {
+        !self.spin.is_zero() && costly_yields::yield_if_it_pays()
     }
 
     /// Lets another thread have the core for a moment.

@@ -102,7 +102,7 @@ impl Barrier {
         policy: &WaitPolicy,
         is_poisoned: impl Fn() -> bool,
     ) -> Result<(), BarrierError> {
-        let mut spinner = policy.spinner();
+        let mut spinner = policy.spinner_in_team(view.bees);
         loop {
             // Acquire: pairs with the AcqRel in `arrive`, so that this bee sees what the others did before the barrier.
             // It also pairs with the Release in `exit` and in `block_until_end`: if a bee exited because the region is
@@ -115,7 +115,7 @@ impl Barrier {
             if !spinner.spin_once() {
                 self.block(arrivals, view, own_slot, policy, &is_poisoned);
                 // The bee may have been woken without a reason that concerns it, so it polls again.
-                spinner = policy.spinner();
+                spinner = policy.spinner_in_team(view.bees);
             }
         }
     }
@@ -257,7 +257,7 @@ impl Barrier {
         is_poisoned: impl Fn() -> bool,
         mut stand_in: impl FnMut() -> bool,
     ) -> RegionEnd {
-        let mut spinner = if some_asleep { policy.spinner_for_sleepers() } else { policy.spinner() };
+        let mut spinner = if some_asleep { policy.spinner_for_sleepers() } else { policy.spinner_in_team(view.bees) };
         loop {
             // Acquire: pairs with the Release in `exit`, so that what the bees did is seen after the region.
             let word = BarrierWord(self.word.load(Ordering::Acquire));
@@ -267,12 +267,12 @@ impl Barrier {
             }
             if (some_asleep || !spinner.is_hot()) && stand_in() {
                 // All who have not left by now are at work.
-                spinner = policy.spinner();
+                spinner = policy.spinner_in_team(view.bees);
                 continue;
             }
             if !spinner.spin_once() {
                 self.block_until_end(view, own_slot, policy, is_poisoned());
-                spinner = policy.spinner();
+                spinner = policy.spinner_in_team(view.bees);
             }
         }
     }

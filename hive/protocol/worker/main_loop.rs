@@ -227,7 +227,7 @@ impl<'h, 'c> Worker<'h, 'c> {
         let may_share_cpu = is_unbound || policy.binds_no_worker();
         if may_share_cpu {
             // The queen may be waiting for this CPU.
-            policy.yield_core();
+            policy.yield_if_it_pays();
         }
         let work = part.work(ran.has_met_others);
         let is_cold_region = wait.has_slept() && !ran.is_loop && self.team.are_woken_by_queen();

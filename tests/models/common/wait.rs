@@ -51,6 +51,10 @@ impl WaitPolicy {
         self.spinner()
     }
 
+    pub(crate) fn spinner_in_team(&self, _bees: u32) -> Spinner {
+        self.spinner()
+    }
+
     pub(crate) fn spinner_for_sleepers(&self) -> Spinner {
         self.spinner()
     }
@@ -104,6 +108,12 @@ impl WaitPolicy {
 
     pub(crate) fn keeps_spinning(&self) -> bool {
         false
+    }
+
+    /// In a model each yield pays.
+    pub(crate) fn yield_if_it_pays(&self) -> bool {
+        self.yield_core();
+        true
     }
 
     pub(crate) fn while_off_core<R>(&self, sleep: impl FnOnce() -> R) -> R {
