@@ -63,8 +63,8 @@
 //! - `HIVE_CACHE`: the directory in which hive keeps what it has measured for `auto`; by default `hive` in the user's
 //!   cache directory. `off` or an empty value: no directory is used.
 //! - `HIVE_SPIN`: how long a waiting bee polls before it sleeps, such as `200us`, `1ms`, `0` or `inf`. Default: up to
-//!   200 us, and less where that does not pay; 50 us in the pools of the drop-in `rayon-core`. The first polls, which
-//!   take a microsecond or two, and some yields of the core at the end come with any value, `0` as well.
+//!   200 us, and less where that does not pay; 50 us in the pools of the drop-in `rayon-core`. With `0` a bee sleeps at
+//!   once; with any other value it polls for at least about a microsecond. See [`Builder::spin`].
 //! - `HIVE_TRACE`: a file to which the hive writes a timeline of what its bees have done, when it is dropped or the
 //!   process ends; `%p` in its name stands for the process id; see [`Builder::trace`].
 //!

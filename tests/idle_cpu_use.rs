@@ -5,12 +5,12 @@
 
 mod common;
 
-use std::thread::sleep;
+use std::thread::{self, sleep};
 use std::time::Duration;
 
 use common::process::in_own_process;
 use common::{Gate, proc_threads, sys};
-use hive::Hive;
+use hive::{Builder, Hive, Pin};
 
 /// Checks that this process uses less than a thousandth of the CPU during a second in which it does nothing.
 fn assert_idle(what: &str) {
@@ -81,5 +81,50 @@ fn a_hive_that_was_never_used_uses_no_cpu() {
         sleep(Duration::from_secs(1));
         assert_idle("a second after building");
         assert_eq!(hives.map(|hive| hive.bees_not_yet_tucked_in()), [0, 0, 0]);
+    });
+}
+
+/// Regions of `bees` bees that wait for each other at barriers, at the end and for the next start. The kernel kills the
+/// process if one of them yields its CPU meanwhile.
+fn wait_without_yields(bees: usize, builder: Builder) {
+    let hive = builder.bees(bees).spin(Duration::ZERO).build().unwrap();
+    let tids = hive.spmd_map(bees, |bee| {
+        // Each bee has a thread of its own, and leaves it only when all have come.
+        bee.barrier();
+        sys::die_of_syscalls(&[libc::SYS_sched_yield]);
+        sys::tid()
+    });
+    let until_asleep = |bees: &[i32]| {
+        while !bees.iter().all(|&bee| proc_threads::is_asleep(bee)) {
+            sleep(Duration::from_millis(1));
+        }
+    };
+    for last in [0, bees - 1] {
+        hive.spmd(bees, |bee| {
+            if bee.id() == last {
+                until_asleep(&[&tids[..last], &tids[last + 1..]].concat());
+                assert_idle("while all others wait at a barrier");
+            }
+            bee.barrier();
+        });
+    }
+    hive.spmd(bees, |bee| {
+        if bee.id() == 1 {
+            until_asleep(&[&tids[..1], &tids[2..]].concat());
+            assert_idle("while the queen waits at the end of the region");
+        }
+    });
+    (0..200).for_each(|_| hive.spmd(bees, |bee| bee.barrier()));
+}
+
+#[test]
+fn with_a_spin_time_of_zero_nobody_polls_or_yields() {
+    in_own_process("with_a_spin_time_of_zero_nobody_polls_or_yields", || {
+        let builder = Hive::builder;
+        // A queen that is not bound yields when she wakes a worker whose CPU she is on. She does not wait then.
+        for (bees, builder) in [(2, builder().pin_queen(true)), (2, builder().pin(Pin::None)), (8, builder())] {
+            // What the kernel has been told holds for the threads of this case.
+            thread::scope(|scope| drop(scope.spawn(|| wait_without_yields(bees, builder))));
+        }
     });
 }

@@ -205,12 +205,16 @@ impl Builder {
     /// ever. Default: up to 200 us; then workers also learn from the gaps between regions, and poll for less where it
     /// has not paid. See [`protocols::lone_loops`](crate::protocols::lone_loops).
     ///
-    /// In waits where nobody would wake the bee, it takes short naps and polls in between: for its turn in
-    /// [`ordered`](crate::Bee::ordered), and for the last indices of a loop that another bee is running.
+    /// In waits where nobody would wake the bee, it yields for a while, also with a time of zero, and then takes short
+    /// naps and polls in between: for its turn in [`ordered`](crate::Bee::ordered), and for the last indices of a loop
+    /// that another bee is running.
     ///
-    /// A bee polls for at least about a microsecond. While more bees are awake than there are CPUs, it does not poll at
-    /// all. If the process loses or gets CPUs while it runs, workers notice that by their own masks, after some tenths
-    /// of a second.
+    /// With `Duration::ZERO` a bee that waits for a region, at a barrier or at the end of a region sleeps at once: it
+    /// neither polls nor yields. With any other time it polls for at least about a microsecond, unless there are fewer
+    /// CPUs than bees that are awake, or that are in the region. Then it only yields its core some times, as long as
+    /// other bees get it: where a busy thread of the program takes it for a time slice, bees sleep without yielding for
+    /// a while. If the process loses or gets CPUs while it runs, workers notice that by their own masks, after some
+    /// tenths of a second.
     ///
     /// ```
     /// use std::time::Duration;

@@ -37,8 +37,9 @@ use crate::topology::place_assignment::Place;
 ///
 /// # Waiting
 /// A worker that waits for a region polls for the [`spin`](crate::Builder::spin) time (200 us by default), yields its
-/// core a few times, and then sleeps until a region needs it. The queen at the end of a region and bees at a barrier
-/// wait in the same way. While more bees are awake in the process than it has CPUs, nobody polls.
+/// core a few times if that pays, and then sleeps until a region needs it. The queen at the end of a region and bees at
+/// a barrier wait in the same way. While more bees are awake in the process than it has CPUs, or in the region, nobody
+/// polls.
 ///
 /// # Floating-point mode
 /// Regions and loops run in their caller's mode (rounding, flushing small numbers to zero, exceptions that trap) on

@@ -66,23 +66,18 @@ impl WaitPolicy {
         self.spinner_with_time(self.spin)
     }
 
-    /// The spinner for a wait for other bees of a team of `bees`. If these are more than there are CPUs, nobody polls,
-    /// even while so many of them sleep that the others have a CPU each: they want one as soon as the wait is over.
+    /// The spinner for a wait for other bees of a team of `bees`.
     #[inline(always)]
     pub(crate) fn spinner_in_team(&self, bees: u32) -> Spinner<'_> {
-        let spinner = self.spinner();
-        if bees as usize <= self.cpus.get() {
-            return spinner;
-        }
-        Spinner { polls: AFTER_POLLS, is_short_of_cpus: true, ..spinner }
+        self.spinner().in_team(bees)
     }
 
-    /// The spinner for a wait for bees that were asleep and have been woken. A core that has been idle for long may
-    /// take longer to wake up than a wait usually polls; if the waiting thread went to sleep, it would take as long
-    /// again to wake that one.
+    /// The spinner for a wait for bees of a team of `bees` that were asleep and have been woken. A core that has been idle
+    /// for long may take longer to wake up than a wait usually polls; if the waiting thread went to sleep, it would take
+    /// as long again to wake that one.
     #[inline(always)]
-    pub(crate) fn spinner_for_sleepers(&self) -> Spinner<'_> {
-        let spinner = self.spinner_with_time(self.spin.saturating_mul(8));
+    pub(crate) fn spinner_for_sleepers(&self, bees: u32) -> Spinner<'_> {
+        let spinner = self.spinner_with_time(self.spin.saturating_mul(8)).in_team(bees);
         // A bee that is bound to no CPU may have been put on this one, so the wait begins with a yield.
         if self.has_unbound_worker() { Spinner { polls: spinner.polls.max(HOT_POLLS), ..spinner } } else { spinner }
     }
@@ -178,6 +173,16 @@ pub(crate) struct Spinner<'p> {
 }
 
 impl Spinner<'_> {
+    /// The same for a wait for others of a team of `bees`. If these are more than there are CPUs, nobody polls, even
+    /// while so many of them sleep that the others have a CPU each: they want one as soon as the wait is over.
+    #[inline(always)]
+    fn in_team(self, bees: u32) -> Self {
+        if bees as usize <= self.policy.cpus.get() {
+            return self;
+        }
+        Self { polls: AFTER_POLLS, is_short_of_cpus: true, ..self }
+    }
+
     /// The same for a worker that is in no task: see `HOT_POLLS_OF_POOL` and `shared_cpu.rs`. A hive's workers are
     /// bound, or yield to a queen whose part of a region ends soon. A thread that waits in the middle of a task has
     /// more to lose by a yield, and who has nothing to do makes room for others.
@@ -334,7 +339,7 @@ mod tests {
         let policy = || WaitPolicy::new(Duration::ZERO, None, usize::MAX, CpuMask::new());
         let (hive, pool) = (policy(), policy().without_queen());
         let of_hive =
-            [hive.spinner(), hive.spinner_in_team(2), hive.spinner_for_sleepers(), hive.spinner_beside_team()];
+            [hive.spinner(), hive.spinner_in_team(2), hive.spinner_for_sleepers(2), hive.spinner_beside_team()];
         let of_pool = [pool.worker_spinner(0, Duration::MAX), pool.spinner_after_task()];
         let of_outsider = pool.spinner_of_outsider(Duration::MAX);
         assert!(of_hive.into_iter().chain(of_pool).chain([of_outsider]).all(|spinner| polls(spinner) == 0));

@@ -257,7 +257,8 @@ impl Barrier {
         is_poisoned: impl Fn() -> bool,
         mut stand_in: impl FnMut() -> bool,
     ) -> RegionEnd {
-        let mut spinner = if some_asleep { policy.spinner_for_sleepers() } else { policy.spinner_in_team(view.bees) };
+        let bees = view.bees;
+        let mut spinner = if some_asleep { policy.spinner_for_sleepers(bees) } else { policy.spinner_in_team(bees) };
         loop {
             // Acquire: pairs with the Release in `exit`, so that what the bees did is seen after the region.
             let word = BarrierWord(self.word.load(Ordering::Acquire));
@@ -267,12 +268,12 @@ impl Barrier {
             }
             if (some_asleep || !spinner.is_hot()) && stand_in() {
                 // All who have not left by now are at work.
-                spinner = policy.spinner_in_team(view.bees);
+                spinner = policy.spinner_in_team(bees);
                 continue;
             }
             if !spinner.spin_once() {
                 self.block_until_end(view, own_slot, policy, is_poisoned());
-                spinner = policy.spinner_in_team(view.bees);
+                spinner = policy.spinner_in_team(bees);
             }
         }
     }

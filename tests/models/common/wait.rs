@@ -55,7 +55,7 @@ impl WaitPolicy {
         self.spinner()
     }
 
-    pub(crate) fn spinner_for_sleepers(&self) -> Spinner {
+    pub(crate) fn spinner_for_sleepers(&self, _bees: u32) -> Spinner {
         self.spinner()
     }
 
