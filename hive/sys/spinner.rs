@@ -72,9 +72,9 @@ impl WaitPolicy {
         self.spinner().in_team(bees)
     }
 
-    /// The spinner for a wait for bees of a team of `bees` that were asleep and have been woken. A core that has been idle
-    /// for long may take longer to wake up than a wait usually polls; if the waiting thread went to sleep, it would take
-    /// as long again to wake that one.
+    /// The spinner for a wait for bees of a team of `bees` that were asleep and have been woken. A core that has been
+    /// idle for long may take longer to wake up than a wait usually polls; if the waiting thread went to sleep, it
+    /// would take as long again to wake that one.
     #[inline(always)]
     pub(crate) fn spinner_for_sleepers(&self, bees: u32) -> Spinner<'_> {
         let spinner = self.spinner_with_time(self.spin.saturating_mul(8)).in_team(bees);
