@@ -33,7 +33,7 @@ const LONGEST_PAUSE: u64 = 1_000_000_000;
 const SHORT_YIELDS_OF_TRIAL: u64 = 64;
 
 /// The time of the clock at which a thread may try whether yields pay. `PAYS`: all may yield. `IN_TRIAL`: a thread is
-/// trying.
+/// trying. (The child of a fork that has happened meanwhile never yields. It loses little by that.)
 static NEXT_TRIAL: AtomicU64 = AtomicU64::new(1);
 const PAYS: u64 = 0;
 const IN_TRIAL: u64 = u64::MAX;
