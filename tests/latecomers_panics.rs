@@ -1,19 +1,23 @@
-//! Panics, barriers and turns in the parts of workers that are away, which the leader of their group runs.
+//! Panics in the parts of workers that are away, which the leader of their group runs; and calls by which bees would
+//! meet, which are refused in any part of a loop.
 
 #![cfg(target_os = "linux")]
 
 mod common;
 
-use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
+use std::panic::{catch_unwind, panic_any, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread::{self};
+use std::thread;
+use std::time::Duration;
 
 use common::held_workers::{BEES, Held, LEN, SCHEDULES, assert_loop_works, hives};
-use common::process::in_own_process;
+use common::short_loops::short_and_then;
 use common::task_helpers::{DropCounter, Payload, assert_hive_and_tasks_work, payload_of};
-use common::{Gate, assert_contains_all, assert_hive_works, panic_message, run_exclusively, silence_panics};
-use hive::{Bee, Hive, Ordered, Reduction, Schedule};
+use common::{assert_contains_all, assert_hive_works, panic_message, run_exclusively, silence_panics};
+use hive::{Bee, Loop, Ordered, Reduction, Schedule};
+
+const NAMES: [&str; BEES] = ["bee 0", "bee 1", "bee 2"];
 
 // Panics.
 
@@ -21,7 +25,6 @@ use hive::{Bee, Hive, Ordered, Reduction, Schedule};
 fn a_panic_in_a_stood_in_part_reaches_the_caller() {
     let _alone = run_exclusively();
     silence_panics("as expected");
-    const NAMES: [&str; BEES] = ["bee 0", "bee 1", "bee 2"];
     for hive in hives() {
         for schedule in [Schedule::Static, Schedule::StaticChunk(1)] {
             for culprits in [vec![0], vec![1], vec![2], vec![1, 2], vec![0, 2], vec![0, 1, 2]] {
@@ -158,207 +161,116 @@ fn each_partial_result_of_a_reduction_is_dropped_once() {
     }
 }
 
-// Barriers and collective operations.
-
-/// Runs `part` on each bee in a loop of one index for each, in which workers are held, and returns the panic's message.
-#[track_caller]
-fn message_of_loop(hive: &Hive, held_ids: &[usize], part: impl Fn(&Bee<'_>) + Sync) -> String {
-    let held = Held::workers(hive, held_ids.iter().copied());
-    let message = panic_message(|| hive.par_for(0..BEES, |_, bee| part(bee)));
-    held.assert_held();
-    drop(held);
-    assert_hive_and_tasks_work(hive, BEES);
-    message
-}
+// Calls by which bees meet.
 
 #[test]
-fn a_collective_operation_in_a_stood_in_part_is_a_mismatch() {
+fn bees_do_not_meet_in_a_loop_whoever_runs_its_parts() {
     let _alone = run_exclusively();
-    silence_panics("call barrier() equally often");
-    let expected = "call barrier() equally often";
+    silence_panics("in a loop that is a region of its own");
+    let order = Ordered::new(0..1);
+    type Operation<'o> = &'o (dyn Fn(&Bee<'_>) + Sync);
+    let operations: [(&str, Operation<'_>); 6] = [
+        ("barrier", &|bee| bee.barrier()),
+        ("all_reduce", &|bee| _ = bee.all_reduce(bee.id(), |a, b| a + b)),
+        ("single", &|bee| bee.single(|| ())),
+        ("for_range", &|bee| bee.for_range(0..LEN, |_| ())),
+        ("for_each", &|bee| bee.for_each(&Loop::new(0..LEN, Schedule::Static), |_| ())),
+        ("ordered", &|bee| bee.ordered(&order, 0, || ())),
+    ];
     for hive in hives() {
-        for held_ids in [&[1, 2][..], &[2]] {
-            let operations: [fn(&Bee<'_>); 5] = [
-                |bee| bee.barrier(),
-                |bee| _ = bee.all_reduce(bee.id(), |a, b| a + b),
-                |bee| _ = bee.single(|| 1),
-                |bee| _ = bee.broadcast_from(2, || 1),
-                |bee| _ = bee.scan_inclusive(1, |a, b| a + b),
-            ];
-            for operation in operations {
-                // The queen's own part ends without it.
-                let message = message_of_loop(&hive, held_ids, |bee| {
-                    if bee.id() > 0 {
-                        operation(bee);
-                    }
-                });
-                assert_contains_all(&message, &[expected]);
-                // Only one of them calls it.
-                let message = message_of_loop(&hive, held_ids, |bee| {
-                    if bee.id() == 2 {
-                        operation(bee);
-                    }
-                });
-                assert_contains_all(&message, &[expected]);
-            }
-        }
-    }
-}
-
-/// The barrier in the queen's own part waits for a worker that is away, as in other regions.
-#[test]
-fn a_barrier_in_all_parts_waits_for_workers_that_are_away() {
-    let _alone = run_exclusively();
-    for hive in hives() {
-        let held = Held::all(&hive);
-        let (release, meetings) = (Arc::clone(&held.release), AtomicUsize::new(0));
-        hive.par_for(0..BEES, |_, bee| {
-            if bee.is_queen() {
-                release.give();
-            }
-            for round in 1..=3 {
-                meetings.fetch_add(1, Ordering::Relaxed);
-                bee.barrier();
-                assert_eq!(meetings.load(Ordering::Relaxed), round * BEES);
-                bee.barrier();
-            }
-        });
-        drop(held);
-        for _ in 0..20 {
-            hive.par_for(0..BEES, |_, bee| _ = bee.all_reduce(1, |a, b| a + b));
-        }
-    }
-}
-
-/// All bees call the barrier, so there is no mismatch: bee 2 panics, and that is the panic of the loop.
-#[test]
-fn the_panic_that_breaks_a_barrier_is_not_hidden_by_a_stood_in_part_that_comes_to_it() {
-    let _alone = run_exclusively();
-    silence_panics("call barrier() equally often");
-    for hive in hives() {
-        let held = Held::workers(&hive, [1]);
-        let payload = catch_unwind(AssertUnwindSafe(|| {
-            hive.par_for(0..BEES, |_, bee| {
-                if bee.id() == 2 {
-                    panic_any(Payload("bee 2"));
-                }
-                bee.barrier();
-            });
-        }))
-        .unwrap_err();
-        held.assert_held();
-        match payload.downcast::<Payload>() {
-            Ok(payload) => assert_eq!(payload.0, "bee 2"),
-            Err(other) => panic!("the loop has panicked with {:?}", other.downcast_ref::<String>()),
-        }
-    }
-}
-
-#[test]
-fn a_barrier_in_a_destructor_of_a_stood_in_part_does_not_abort() {
-    struct MeetOnDrop<'b>(&'b Bee<'b>);
-    impl Drop for MeetOnDrop<'_> {
-        fn drop(&mut self) {
-            self.0.barrier();
-            _ = self.0.all_reduce(1, |a, b| a + b);
-        }
-    }
-    let _alone = run_exclusively();
-    silence_panics("as expected");
-    for hive in hives() {
-        let held = Held::all(&hive);
-        let payload = payload_of(|| {
-            hive.par_for(0..BEES, |_, bee| {
-                if bee.id() > 0 {
-                    let _meet = MeetOnDrop(bee);
-                    panic_any(Payload(if bee.id() == 1 { "bee 1" } else { "bee 2" }));
-                }
-            });
-        });
-        held.assert_held();
-        assert_eq!(payload, "bee 1");
-        drop(held);
-        assert_hive_and_tasks_work(&hive, BEES);
-    }
-}
-
-#[test]
-fn ordered_work_in_a_static_loop_comes_in_order() {
-    let _alone = run_exclusively();
-    for hive in hives() {
-        for held_ids in [vec![1, 2], vec![1], vec![2]] {
-            let (order, log) = (Ordered::new(0..LEN), Mutex::new(Vec::new()));
-            let held = Held::workers(&hive, held_ids);
-            hive.par_for(0..LEN, |range, bee| {
-                range.for_each(|index| bee.ordered(&order, index, || log.lock().unwrap().push(index)));
-            });
-            held.assert_held();
-            assert!(log.into_inner().unwrap().into_iter().eq(0..LEN));
-        }
-    }
-}
-
-#[test]
-fn a_turn_that_never_comes_is_reported_in_a_stood_in_part() {
-    let _alone = run_exclusively();
-    silence_panics("which nobody will bring");
-    for hive in hives() {
-        for waiting in [&[1][..], &[2], &[1, 2]] {
-            for held_ids in [&[1][..], &[2], &[1, 2]] {
-                let order = Ordered::new(0..LEN);
-                // Of the bees that wait, nobody has the first index.
-                let wait = |bee: &Bee<'_>| {
-                    if waiting.contains(&bee.id()) {
-                        bee.ordered(&order, 10 + bee.id(), || ());
-                    }
-                };
-                let run = || panic_message(|| hive.par_for(0..BEES, |_, bee| wait(bee)));
+        for held_ids in [&[][..], &[2], &[1, 2]] {
+            for ((name, operation), culprit) in operations.iter().zip((0..BEES).cycle()) {
                 let held = Held::workers(&hive, held_ids.iter().copied());
-                // While bee 1 is stood in for and waits, bee 2 may still come from its task, and bring the turn.
-                let message = if held_ids.contains(&2) && waiting.contains(&1) {
-                    thread::scope(|scope| {
-                        let caller = scope.spawn(run);
-                        drop(held);
-                        caller.join().unwrap()
-                    })
-                } else {
-                    let message = run();
-                    held.assert_held();
-                    drop(held);
-                    message
-                };
-                assert_contains_all(&message, &["which nobody will bring"]);
+                let message = panic_message(|| {
+                    hive.par_for(0..BEES, |_, bee| {
+                        if bee.id() == culprit {
+                            operation(bee);
+                        }
+                    });
+                });
+                held.assert_held();
+                drop(held);
+                let expected = format!("bee {culprit} of {BEES} calls {name} in a loop that is a region of its own");
+                assert_contains_all(&message, &[&expected]);
                 assert_hive_and_tasks_work(&hive, BEES);
             }
         }
     }
 }
 
-/// Bee 1 waits at a barrier to which the queen, whose part has ended, does not come. She stands in for bee 2, which
-/// waits for the turn of bee 1.
+/// Calls whatever bees meet by.
+struct MeetOnDrop<'b>(&'b Bee<'b>, &'b Ordered);
+
+impl Drop for MeetOnDrop<'_> {
+    fn drop(&mut self) {
+        let Self(bee, order) = *self;
+        bee.barrier();
+        _ = bee.all_reduce(1, |a, b| a + b);
+        _ = bee.all_reduce_cloned(vec![1], |a, b| [a, b].concat());
+        _ = bee.broadcast_from(0, || 1);
+        bee.single(|| ());
+        bee.for_range(0..LEN, |_| ());
+        bee.ordered(order, LEN - 1, || ());
+    }
+}
+
+/// In a part that another thread runs, in one that the queen runs because the loop is short, or after it has turned out
+/// to be long. None of these calls may leave an arrival behind: the barriers of the next region would be passed alone.
 #[test]
-fn a_barrier_left_out_is_found_while_a_stood_in_part_waits_for_its_turn() {
-    in_own_process("a_barrier_left_out_is_found_while_a_stood_in_part_waits_for_its_turn", || {
-        silence_panics("call barrier() equally often");
-        let (hive, order) = (Hive::new(BEES).unwrap(), Ordered::new(0..2));
-        let held = Held::workers(&hive, [2]);
-        let (is_there, stood_in) = (Gate::new(), Gate::new());
-        let message = panic_message(|| {
-            hive.par_for(0..BEES, |_, bee| match bee.id() {
-                // Bee 1 is there, so nobody stands in for it.
-                0 => is_there.wait_for(1),
-                1 => {
-                    is_there.arrive();
-                    stood_in.wait_for(1);
-                    bee.barrier();
+fn calls_by_which_bees_meet_do_nothing_in_a_destructor_of_a_part() {
+    let _alone = run_exclusively();
+    silence_panics("as expected");
+    let order = Ordered::new(0..LEN);
+    for hive in hives() {
+        for is_held in [true, false] {
+            for (first, millis) in (0..BEES).flat_map(|first| [(first, 0), (first, 5)]) {
+                let run = |it_panics, times| {
+                    let part = |bee: &Bee<'_>| {
+                        thread::sleep(Duration::from_millis(millis));
+                        if bee.id() >= first {
+                            let _meet = MeetOnDrop(bee, &order);
+                            panic_any(Payload(NAMES[bee.id()]));
+                        }
+                    };
+                    let run = || {
+                        hive.par_for(0..BEES * times, |_, bee| {
+                            if it_panics {
+                                part(bee)
+                            }
+                        })
+                    };
+                    if it_panics { assert_eq!(payload_of(run), NAMES[first]) } else { run() }
+                };
+                if is_held {
+                    let held = Held::all(&hive);
+                    run(true, 1);
+                    held.assert_held();
+                } else {
+                    short_and_then(&hive, run);
                 }
-                _ => {
-                    stood_in.arrive();
-                    bee.ordered(&order, 1, || ());
+                let arrived = AtomicUsize::new(0);
+                for round in 1..=20 {
+                    hive.spmd(BEES, |bee| {
+                        arrived.fetch_add(1, Ordering::Relaxed);
+                        bee.barrier();
+                        assert_eq!(arrived.load(Ordering::Relaxed), round * BEES);
+                    });
                 }
-            });
-        });
-        held.assert_held();
-        assert_contains_all(&message, &["call barrier() equally often"]);
-    });
+                assert_hive_and_tasks_work(&hive, BEES);
+            }
+        }
+    }
+}
+
+/// A region of one bee is a region of its own, but in a part of a loop its bee cannot wait for the others' turns.
+#[test]
+fn a_region_inside_a_part_does_not_wait_for_the_turns_of_other_parts() {
+    let _alone = run_exclusively();
+    silence_panics("in a loop that is a region of its own");
+    for hive in hives() {
+        let order = Ordered::new(0..LEN);
+        let wait = || hive.par_for(0..BEES, |range, _| hive.spmd(1, |bee| bee.ordered(&order, range.start + 1, || ())));
+        assert_contains_all(&panic_message(wait), &["bee 0 of 1 calls ordered in a loop"]);
+        assert_hive_and_tasks_work(&hive, BEES);
+    }
 }

@@ -17,7 +17,7 @@ use common::held_workers::{
 };
 use common::short_loops::{lone_loops, short_and_then, until_alone};
 use common::{Gate, assert_hive_works, panic_message, proc_threads, run_exclusively, silence_panics, sys, wait_until};
-use hive::{Hive, Loop, Ordered, PerBee, Pin, Reduction, Scan, Schedule};
+use hive::{Hive, Loop, PerBee, Pin, Reduction, Scan, Schedule};
 
 /// Calls `run` while a region is running on all bees of the hive, and so many more threads wait to be queen that
 /// whoever calls a loop is better off alone, whether the loop is short or not.
@@ -109,67 +109,6 @@ fn a_loop_that_turns_out_to_be_long_wakes_the_workers_after_all() {
             threads.lock().unwrap().len() > 1
         });
         assert!(have_come, "{schedule:?}");
-    }
-}
-
-#[test]
-fn bees_meet_in_a_loop_that_was_to_wake_nobody() {
-    let _alone = run_exclusively();
-    for hive in hives() {
-        short_and_then(&hive, |they_meet, times| {
-            let met = AtomicUsize::new(0);
-            hive.par_for(0..BEES * times, |_, bee| {
-                if they_meet {
-                    assert_eq!(bee.all_reduce(bee.id(), |a, b| a + b), BEES * (BEES - 1) / 2);
-                    met.fetch_add(1, Ordering::Relaxed);
-                    bee.barrier();
-                    assert_eq!(met.load(Ordering::Relaxed), BEES);
-                }
-            });
-        });
-        assert_all_take_part(&hive, BEES);
-    }
-}
-
-/// Bee 0 has the first chunk and a later one, for which it has to wait until the others have had theirs.
-#[test]
-fn turns_come_round_in_a_loop_that_was_to_wake_nobody() {
-    let _alone = run_exclusively();
-    for hive in hives() {
-        short_and_then(&hive, |in_turn, times| {
-            let indices = 0..3 * BEES * times;
-            let (turns, order) = (Ordered::new(indices.clone()), Mutex::new(Vec::new()));
-            hive.par_for((indices.clone(), Schedule::StaticChunk(1)), |range, bee| {
-                let note = |index| order.lock().unwrap().push(index);
-                range.for_each(|index| if in_turn { bee.ordered(&turns, index, || note(index)) } else { note(index) });
-            });
-            let mut order = order.into_inner().unwrap();
-            if !in_turn {
-                order.sort_unstable();
-            }
-            assert_eq!(order, indices.collect::<Vec<_>>());
-        });
-    }
-}
-
-/// The queen runs the part of bee 1, in which she waits for the turn before it. That one is bee 2's, who takes long.
-/// Meanwhile bee 1 comes to the loop, finds nothing to do and leaves. Nobody may take that for a deadlock.
-#[test]
-fn a_turn_that_takes_long_is_waited_for_in_a_loop_that_was_to_wake_nobody() {
-    let _alone = run_exclusively();
-    for hive in hives() {
-        short_and_then(&hive, |in_turn, times| {
-            let turns = Ordered::new(0..BEES);
-            hive.par_for(0..BEES * times, |_, bee| {
-                if in_turn {
-                    if bee.id() == 2 {
-                        // Nothing tells when the queen has begun to look for a deadlock, so this is a time.
-                        thread::sleep(Duration::from_millis(30));
-                    }
-                    bee.ordered(&turns, [0, 2, 1][bee.id()], || ());
-                }
-            });
-        });
     }
 }
 

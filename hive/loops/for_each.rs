@@ -43,8 +43,8 @@ impl Bee<'_> {
     ///
     /// # Panics
     /// If a bee has made a loop for itself inside the region, whose chunks are handed out at run time: when that is
-    /// dropped. In the body of another `for_each` or [`for_range`](Self::for_range), and in the work of any other call
-    /// by which the bees meet.
+    /// dropped. In the body of another `for_each` or [`for_range`](Self::for_range), in the work of any other call by
+    /// which the bees meet, and in the body of a loop that is a region of its own, such as [`par_for`](crate::par_for).
     ///
     /// If `body` panics, other indices of the run may be left out as well. So the region has failed, whatever is
     /// caught: see [`barrier`](Self::barrier). The loop may be run again in the next region.

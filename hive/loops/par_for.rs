@@ -5,7 +5,6 @@ use std::ops::Range;
 use crate::loops::shared_loop::Loop;
 use crate::pool::handle::Hive;
 use crate::pool::loop_kind::LoopKind;
-use crate::protocol::region::exchange_slots::Operation;
 use crate::region::bee::Bee;
 
 impl Hive {
@@ -41,7 +40,9 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// As [`spmd`](Self::spmd), and if the schedule asks for chunks of 0 indices.
+    /// As [`spmd`](Self::spmd), and if the schedule asks for chunks of 0 indices. If `body` calls what bees meet by or
+    /// share work with, such as [`Bee::barrier`], [`Bee::ordered`] or [`Bee::for_each`]: the bees of a loop need not be
+    /// there at the same time.
     #[inline]
     #[track_caller]
     #[doc(alias("parallel for", "parallel_for", "omp for", "for_each", "par_iter", "omp parallel for", "taskloop"))]
@@ -61,18 +62,17 @@ impl Hive {
             return self.run_parts::<true, _>(shared.team_size(self.bees()), work, move |bee| {
                 let block = blocks.of(bee.id(), bee.bees());
                 if !block.is_empty() {
-                    let call = bee.context.begin_call(Operation::ForEach);
                     body(block, bee);
-                    call.end();
                 }
             });
         }
+        let run_part = move |shared: &Loop, bee: &Bee<'_>| shared.run(bee.context, &mut |range| body(range, bee));
         if shared.needs_no_state() {
-            let run = |bee: &Bee<'_>| bee.for_each(&shared, |range| body(range, bee));
+            let run = |bee: &Bee<'_>| run_part(&shared, bee);
             return self.run_parts::<true, _>(shared.team_size(self.bees()), work, run);
         }
         shared.run_in_region(self.bees(), |shared, bees| {
-            self.run_parts::<true, _>(bees, work, move |bee| bee.for_each(shared, |range| body(range, bee)))
+            self.run_parts::<true, _>(bees, work, |bee| run_part(shared, bee))
         });
     }
 }

@@ -279,7 +279,7 @@ impl Loop {
 
     /// As what the hive runs this loop, which is over so many indices for it.
     #[inline]
-    pub(crate) fn work<'k>(&self, indices: usize, kind: LoopKind<'k>) -> Work<'k> {
+    pub(crate) fn work(&self, indices: usize, kind: LoopKind) -> Work {
         if self.owners > 0 { Work::PlannedLoop(indices, kind) } else { Work::Loop(indices, kind) }
     }
 

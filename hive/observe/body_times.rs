@@ -54,17 +54,21 @@ impl BodyTimes {
     /// How many nanoseconds the body takes, to judge by earlier times. None: nothing is known of it.
     #[inline]
     pub(crate) fn nanos(&self, hash: u64) -> Option<f32> {
-        let (place, tag) = place_and_tag(hash);
-        // Relaxed, here and below: a hint, in one word.
-        let known = KnownBody::from_word(self.0[place].load(Ordering::Relaxed));
-        (known.tag == tag).then_some(known.nanos.abs())
+        self.recorded(hash).map(f32::abs)
     }
 
     /// Whether the time of the body is known, and no guess.
     pub(crate) fn is_measured(&self, hash: u64) -> bool {
+        self.recorded(hash).is_some_and(f32::is_sign_positive)
+    }
+
+    /// What was recorded last.
+    #[inline(always)]
+    fn recorded(&self, hash: u64) -> Option<f32> {
         let (place, tag) = place_and_tag(hash);
+        // Relaxed, here and below: a hint, in one word.
         let known = KnownBody::from_word(self.0[place].load(Ordering::Relaxed));
-        known.tag == tag && known.nanos.is_sign_positive()
+        (known.tag == tag).then_some(known.nanos)
     }
 
     /// Records that the body has taken so long, unless the time that is known, multiplied by `keep`, is longer. So if
@@ -72,8 +76,7 @@ impl BodyTimes {
     #[inline]
     pub(crate) fn record(&self, hash: u64, nanos: f32, keep: f32) {
         let (place, tag) = place_and_tag(hash);
-        let known = KnownBody::from_word(self.0[place].load(Ordering::Relaxed));
-        let kept = if known.tag == tag { known.nanos * keep } else { 0.0 };
+        let kept = self.recorded(hash).unwrap_or(0.0) * keep;
         let nanos = if kept.abs() > nanos.abs() { kept } else { nanos };
         // If another thread writes at the same time, either may win.
         self.0[place].store(KnownBody { tag, nanos }.into_word(), Ordering::Relaxed);

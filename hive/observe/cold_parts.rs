@@ -1,5 +1,5 @@
-//! How long the parts of regions take that begin cold, that is, while a worker sleeps or has just been called from its
-//! sleep. Other regions are not timed: reading the clock would take a good part of their time.
+//! How long the parts of regions take that begin cold, that is, while a worker sleeps, and those of some loops. Other
+//! regions are not timed: reading the clock would take a good part of their time.
 //!
 //! From the last part `pool/lone_loops.rs` learns how much work a loop is. From the parts of all other regions the
 //! queen knows which of them are short: their workers may run unbound (`docs/unbound-sleep.md`).
@@ -36,7 +36,7 @@ impl ColdParts {
         self.last.store(0, Ordering::Relaxed);
     }
 
-    /// How long the queen's last part took. None: no region has begun cold since `clear_last`.
+    /// How long the queen's last part took. None: none was timed since `clear_last`.
     pub(crate) fn last(&self) -> Option<Duration> {
         let nanos = self.last.load(Ordering::Relaxed);
         (nanos > 0).then(|| Duration::from_nanos(nanos))

@@ -25,14 +25,14 @@ pub(crate) struct WakeDelay(CachePadded<Words>);
 
 struct Words {
     /// When the last loop was begun for which workers are woken, as `clock` has it; 0 if a worker has come to it.
-    called_at: AtomicU64,
+    begun_at: AtomicU64,
     /// The delay in nanoseconds; 0: it was never measured.
     delay: AtomicU64,
 }
 
 impl WakeDelay {
     pub(crate) fn new() -> Self {
-        Self(CachePadded::new(Words { called_at: AtomicU64::new(0), delay: AtomicU64::new(0) }))
+        Self(CachePadded::new(Words { begun_at: AtomicU64::new(0), delay: AtomicU64::new(0) }))
     }
 
     /// The delay in nanoseconds.
@@ -46,27 +46,27 @@ impl WakeDelay {
     }
 
     /// Says that the workers, who are all asleep, are woken for a loop that begins at `now`.
-    pub(crate) fn note_call(&self, now: u64) {
-        self.0.called_at.store(now, Ordering::Relaxed);
+    pub(crate) fn note_loop(&self, now: u64) {
+        self.0.begun_at.store(now, Ordering::Relaxed);
     }
 
-    /// Whether no worker has come yet since `note_call`.
+    /// Whether no worker has come yet since `note_loop`.
     pub(crate) fn is_awaited(&self) -> bool {
-        self.0.called_at.load(Ordering::Relaxed) > 0
+        self.0.begun_at.load(Ordering::Relaxed) > 0
     }
 
-    /// Says that nobody had to be woken for the loop, or that it has not been run.
-    pub(crate) fn forget_call(&self) {
-        self.0.called_at.store(0, Ordering::Relaxed);
+    /// Says that the loop has not been run.
+    pub(crate) fn forget_loop(&self) {
+        self.0.begun_at.store(0, Ordering::Relaxed);
     }
 
     /// Says that the calling worker, which was asleep, has come to a region, or too late for it. The first one since
-    /// `note_call` is the one that counts.
+    /// `note_loop` is the one that counts.
     pub(crate) fn note_arrival(&self) {
-        let called_at = self.0.called_at.load(Ordering::Relaxed);
-        if called_at > 0 {
-            self.forget_call();
-            self.record(clock::nanos().saturating_sub(called_at));
+        let begun_at = self.0.begun_at.load(Ordering::Relaxed);
+        if begun_at > 0 {
+            self.forget_loop();
+            self.record(clock::nanos().saturating_sub(begun_at));
         }
     }
 
@@ -115,15 +115,15 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_worker_that_comes_after_a_call_is_timed() {
+    fn only_the_first_worker_that_comes_to_a_loop_is_timed() {
         let delay = WakeDelay::new();
         delay.note_arrival();
-        assert_eq!(delay.nanos(), NANOS_OF_WAKING, "nobody was called");
-        delay.note_call(u64::MAX);
+        assert_eq!(delay.nanos(), NANOS_OF_WAKING, "there was no loop");
+        delay.note_loop(u64::MAX);
         delay.note_arrival();
         assert_eq!(delay.nanos(), SHORTEST);
-        delay.0.called_at.store(1, Ordering::Relaxed);
-        delay.forget_call();
+        delay.0.begun_at.store(1, Ordering::Relaxed);
+        delay.forget_loop();
         delay.note_arrival();
         assert_eq!(delay.nanos(), SHORTEST, "nobody was woken");
     }

@@ -1,8 +1,9 @@
 //! How a hive runs a loop, and when the calling thread runs all of it. `Hive::par_for` and its siblings end here, by
 //! way of `run_parts.rs`. Of a short reduction, `lone_parts.rs` has run all parts or the first ones before.
 //!
-//! The parts of a loop do not need each other, so one thread can run them all. The caller does, if the workers are
-//! asleep and the loop is too short to wake them for. If the loop's body cannot tell one bee from another, it also does
+//! The parts of a loop do not need each other, so one thread can run them all. The caller does, if the loop is too short
+//! for a team, or the workers are asleep and it is too short to wake them for, or their help has been worth nothing of
+//! late. If the loop's body cannot tell one bee from another, it also does
 //! if another thread is queen, or if other such callers have taken the CPUs, and the loop ends sooner so.
 //! `loop_costs.rs` knows how long the loop will take. In all other cases the loop is a region like any other
 //! (`regions.rs`). See `docs/lone-loops.md`.
@@ -11,10 +12,9 @@ use std::sync::Arc;
 
 use crate::pool::error::Error;
 use crate::pool::loop_costs::{LoopSize, is_one_to_time};
-use crate::pool::loop_kind::{CalledLoop, LoopKind, LoopTeam};
+use crate::pool::loop_kind::{LoopCall, LoopKind};
 use crate::pool::regions::Start;
 use crate::pool::shared::Shared;
-use crate::pool::wake_decision::Stakes;
 use crate::protocol::QueenGuard;
 use crate::protocol::region::body::{BodyFn, RegionBody};
 use crate::region::nesting;
@@ -28,13 +28,13 @@ use crate::sys::fork::with_abort_in_child;
 const NANOS_OF_LONG: u64 = 4_000_000;
 
 impl Shared {
-    /// Runs a loop over `indices` indices, as `spmd` runs a region of `bees` bees. `is_planned`: as in [`LoopTeam`].
+    /// Runs a loop over `indices` indices, as `spmd` runs a region of `bees` bees. `is_planned`: as in [`LoopCall`].
     #[inline]
     pub(crate) fn run_loop<P: RegionBody>(
         self: &Arc<Self>,
         (bees, is_planned): (usize, bool),
         indices: usize,
-        kind: LoopKind<'_>,
+        kind: LoopKind,
         body: &mut P,
     ) -> Result<(), Error> {
         let bees = self.checked_bees(bees)?;
@@ -42,21 +42,19 @@ impl Shared {
             self.run_alone(body);
             return Ok(());
         }
-        let team = LoopTeam { bees, is_planned };
-        let size = || match kind {
-            LoopKind::HandedOut(called) => LoopSize { sharing: kind.sharing(), ..called.size },
-            _ => LoopSize { body: BodyFn::of::<P>().key(), indices, sharing: kind.sharing() },
-        };
+        let key = if let LoopKind::KnownBy(key, _) = kind { key } else { BodyFn::of::<P>().key() };
+        let size = LoopSize { body: key, indices, sharing: kind.sharing() };
+        let may_run_as_one = !matches!(kind, LoopKind::OfBees(_));
+        let call = LoopCall { bees, is_planned, may_run_as_one, size };
         if nesting::is_inside_any() {
-            return self.nested_spmd(bees, body, Start::Loop { size: size(), is_planned });
+            return self.nested_spmd(bees, body, Start::Loop(call));
         }
         let queen_guard = self.team.try_become_queen();
-        let may_run_alone = !matches!(kind, LoopKind::OfBees(_));
-        if may_run_alone && (queen_guard.is_none() || self.lone_callers.count() > 0) {
-            return self.run_loop_beside_others(queen_guard, team, size(), kind, body);
+        if may_run_as_one && (queen_guard.is_none() || self.lone_callers.count() > 0) {
+            return self.run_loop_beside_others(queen_guard, call, body);
         }
         let mut queen_guard = queen_guard.unwrap_or_else(|| self.team.become_queen());
-        self.run_loop_as_queen(&mut queen_guard, team, size(), kind, body)
+        self.run_loop_as_queen(&mut queen_guard, call, body)
     }
 
     /// Runs a loop for the holder of the queen lock.
@@ -64,87 +62,86 @@ impl Shared {
     pub(crate) fn run_loop_as_queen<P: RegionBody>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
-        team: LoopTeam,
-        size: LoopSize,
-        kind: LoopKind<'_>,
+        call: LoopCall,
         body: &mut P,
     ) -> Result<(), Error> {
-        if let LoopKind::HandedOut(called) = kind {
-            self.run_on_called_workers(queen_guard, team, CalledLoop { size, ..called }, body)
-        } else if self.loop_costs.is_small(size, team.bees) {
-            self.run_small_loop(queen_guard, team, size, kind, body)
-        } else if !self.team.help.is_wanted() && self.loop_costs.expected(size).is_none_or(|it| it < NANOS_OF_LONG) {
-            self.run_unhelped_loop(queen_guard, team, size, body)
+        if self.loop_costs.is_small(call.size, call.bees) {
+            // Too short for a team.
+            self.run_until_long(queen_guard, call, Deadline::soon(), None, body)
+        } else if !self.team.help.is_wanted() && self.loop_costs.expected(call.size).is_none_or(|it| it < NANOS_OF_LONG)
+        {
+            // The workers' help is worth nothing at present.
+            let begin = clock::nanos();
+            self.run_until_long(queen_guard, call, Deadline::new(begin, NANOS_OF_LONG), Some(begin), body)
         } else if self.team.all_workers_sleep() {
-            self.run_cold_loop(queen_guard, team, size, kind, body)
+            self.run_cold_loop(queen_guard, call, body)
         } else {
             // The usual case: some worker polls for the start. Or all have been parked.
-            let is_timed = self.loop_costs.is_timing_due();
-            if is_timed {
-                self.team.cold_parts.clear_last();
-            }
-            let outcome = self.run_hot_loop(queen_guard, team, is_timed, body);
-            if is_timed {
-                self.learn_from_hot_loop(team, size);
-            }
-            if let Some(waited) = self.team.help.take_wait() {
-                self.judge_wait(size, waited);
-            }
-            outcome
+            let is_timed = is_one_to_time(self.team.regions_of_queen());
+            self.run_on_team(queen_guard, call, is_timed.then_some(0), body)
         }
     }
 
-    /// Learns how much work a loop is that was timed.
-    #[cold]
-    fn learn_from_hot_loop(&self, team: LoopTeam, size: LoopSize) {
-        if let Some(part) = self.team.cold_parts.last() {
-            self.loop_costs.record_part(size, part, team.bees, 0);
-        }
-    }
-
-    /// Runs a loop that is too short for a team.
+    /// Runs a loop on the whole team. `woken_at`: None if nothing is to be learned of how much work it is; else when it
+    /// was decided that the workers, who all sleep, are woken for it, or 0 if some are awake.
     #[inline]
-    fn run_small_loop<P: RegionBody>(
+    fn run_on_team<P: RegionBody>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
-        team: LoopTeam,
-        size: LoopSize,
-        kind: LoopKind<'_>,
+        call: LoopCall,
+        woken_at: Option<u64>,
         body: &mut P,
     ) -> Result<(), Error> {
-        let begin = is_one_to_time(self.team.count_for_queen(Counter::LoneLoops)).then(clock::nanos);
-        let deadline = Deadline::soon();
-        if let LoopKind::OfBees(_) = kind {
-            self.run_loop_if_long(queen_guard, team, body, deadline)?;
-        } else {
-            with_abort_in_child(|| self.run_alone(body));
+        if let Some(woken_at) = woken_at {
+            self.expect_part(call, woken_at);
         }
-        match begin {
-            Some(begin) => self.loop_costs.record(size, clock::nanos_since(begin)),
-            // It is not short any more.
-            None if deadline.has_passed() => self.loop_costs.record(size, NANOS_OF_WAKING),
-            None => {}
+        let outcome = self.run_loop_on_team(queen_guard, call, woken_at.is_some(), body);
+        if let Some(woken_at) = woken_at {
+            self.learn_from_part(call, woken_at > 0);
         }
-        Ok(())
+        self.learn_from_wait(call.size);
+        outcome
     }
 
-    /// Runs a loop at a time when the workers' help is worth nothing.
-    #[inline(never)]
-    fn run_unhelped_loop<P: RegionBody>(
-        self: &Arc<Self>,
-        queen_guard: &mut QueenGuard<'_>,
-        team: LoopTeam,
-        size: LoopSize,
-        body: &mut P,
-    ) -> Result<(), Error> {
-        let begin = clock::nanos();
-        self.run_cold_loop_alone(queen_guard, team, body, Deadline::new(begin, NANOS_OF_LONG))?;
-        self.loop_costs.record(size, clock::nanos_since(begin));
-        Ok(())
+    /// Prepares for the time of the caller's part of a loop, and for the delay of the workers if they are woken.
+    #[cold]
+    fn expect_part(&self, call: LoopCall, woken_at: u64) {
+        self.team.cold_parts.clear_last();
+        // To make threads for new workers would take much longer than to wake them.
+        if woken_at > 0 && call.bees <= self.team.bees() {
+            self.team.wake_delay.note_loop(woken_at);
+        }
     }
 
-    /// Learns from a loop at whose end the caller has waited so long. That may be because its parts are not equally
-    /// long, so it counts as lost only if the whole loop is known to take less time on one thread.
+    /// Learns how much work a loop is of which the caller's part was timed. `are_woken`: whether that was while the
+    /// workers were woken.
+    #[cold]
+    fn learn_from_part(&self, call: LoopCall, are_woken: bool) {
+        let wake_delay = &self.team.wake_delay;
+        let Some(part) = self.team.cold_parts.last() else {
+            // There was no region.
+            return wake_delay.forget_loop();
+        };
+        let alone = match are_woken {
+            false => 0,
+            // Nobody has come yet.
+            true if wake_delay.is_awaited() => u64::MAX,
+            // Until the delay was over, about half of which it has taken her to wake them, as `loss_by_waking` has it.
+            true => wake_delay.nanos() / 2,
+        };
+        self.loop_costs.record_part(call.size, part, call.bees, alone);
+    }
+
+    /// Learns from how long the caller has waited at the end of a loop.
+    #[inline(always)]
+    fn learn_from_wait(&self, size: LoopSize) {
+        if let Some(waited) = self.team.help.take_wait() {
+            self.judge_wait(size, waited);
+        }
+    }
+
+    /// The same if that was long. It may be because the parts are not equally long, so it counts as lost only if the
+    /// whole loop is known to take less time on one thread.
     #[cold]
     fn judge_wait(&self, size: LoopSize, waited: u64) {
         if self.loop_costs.measured(size).is_some_and(|alone| waited > alone.max(NANOS_OF_WAKING)) {
@@ -158,84 +155,47 @@ impl Shared {
     fn run_cold_loop<P: RegionBody>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
-        team: LoopTeam,
-        size: LoopSize,
-        kind: LoopKind<'_>,
+        call: LoopCall,
         body: &mut P,
     ) -> Result<(), Error> {
         let begin = clock::nanos();
-        let is_handed_out = matches!(kind, LoopKind::Blocks(_));
-        let stakes = self.stakes(team.bees, size, is_handed_out);
+        let stakes = self.stakes(call.bees, call.size);
         if let Some(deadline) = stakes.and_then(|stakes| self.deadline_alone(stakes, begin)) {
-            self.run_cold_loop_alone(queen_guard, team, body, deadline)?;
-            self.loop_costs.record(size, clock::nanos_since(begin));
-            return Ok(());
+            return self.run_until_long(queen_guard, call, deadline, Some(begin), body);
         }
-        let called = self.call_workers(team.bees, size, begin);
-        match kind {
-            LoopKind::Blocks(called_if_long) if stakes.is_some_and(Stakes::is_long) => {
-                called_if_long.set(Some(called));
-                Ok(())
-            }
-            _ => self.run_on_called_workers(queen_guard, team, called, body),
-        }
-    }
-
-    /// Calls the workers, at the time `now`, for a loop that has found all of them asleep.
-    #[inline]
-    pub(super) fn call_workers(&self, bees: u32, size: LoopSize, now: u64) -> CalledLoop {
         self.loop_costs.forget_missed_help();
-        // To make threads for new workers would take much longer than to wake them.
-        if bees <= self.team.bees() {
-            self.team.wake_delay.note_call(now);
-        }
-        self.team.call_workers(bees);
-        CalledLoop { size, called_at: now }
+        self.run_on_team(queen_guard, call, Some(begin), body)
     }
 
-    /// Runs a loop on the whole team, which has been called, and learns from it how long it is and how long the workers
-    /// take to come.
-    fn run_on_called_workers<P: RegionBody>(
+    /// Runs a loop alone, unless that takes until after `deadline`. `begin`: when it begins; its time is recorded then.
+    /// None: it is too short to be timed more than now and then. If the deadline passes all the same, it is recorded as
+    /// one that is worth a team.
+    #[inline(never)]
+    fn run_until_long<P: RegionBody>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
-        team: LoopTeam,
-        called: CalledLoop,
-        body: &mut P,
-    ) -> Result<(), Error> {
-        let (cold_parts, wake_delay) = (&self.team.cold_parts, &self.team.wake_delay);
-        cold_parts.clear_last();
-        let preparation = clock::nanos_since(called.called_at);
-        let outcome = self.run_called_loop(queen_guard, team, body);
-        match cold_parts.last() {
-            Some(part) => {
-                // If nobody has come yet, she was alone all the time. If somebody has, then from the start of her part
-                // until the delay was over, which began with the call.
-                let is_alone = wake_delay.is_awaited();
-                let alone = if is_alone { u64::MAX } else { wake_delay.nanos().saturating_sub(preparation) };
-                self.loop_costs.record_part(called.size, part, team.bees, alone);
-            }
-            // There was no region.
-            None => wake_delay.forget_call(),
-        }
-        outcome
-    }
-
-    /// Runs a loop for which it does not pay to wake the workers, unless that takes until after `deadline`.
-    #[inline]
-    fn run_cold_loop_alone<P: RegionBody>(
-        self: &Arc<Self>,
-        queen_guard: &mut QueenGuard<'_>,
-        team: LoopTeam,
-        body: &mut P,
+        call: LoopCall,
         deadline: Deadline,
+        begin: Option<u64>,
+        body: &mut P,
     ) -> Result<(), Error> {
-        self.team.count_for_queen(Counter::LoneLoops);
-        if P::RUNS_ANYWHERE {
-            return self.run_loop_if_long(queen_guard, team, body, deadline);
+        let number = self.team.count_for_queen(Counter::LoneLoops);
+        let is_short = begin.is_none();
+        let begin = begin.or_else(|| is_one_to_time(number).then(clock::nanos));
+        if P::RUNS_ANYWHERE && !(is_short && call.may_run_as_one) {
+            self.run_loop_if_long(queen_guard, call, body, deadline)?;
+        } else {
+            // Where the bees of a team would meet at barriers, no bee can run another one's part. But the body does the
+            // whole loop if it is the only bee, and for a short one that is the shortest way. A forked child fares as
+            // on the whole team.
+            with_abort_in_child(|| self.run_alone(body));
         }
-        // The bees of a team would meet at barriers in this loop, so no bee can run another one's part. But its body
-        // does the whole loop if it is the only bee. A forked child fares as on the whole team.
-        with_abort_in_child(|| self.run_alone(body));
+        self.learn_from_wait(call.size);
+        match begin {
+            Some(begin) => self.loop_costs.record(call.size, clock::nanos_since(begin)),
+            None if deadline.has_passed() => self.loop_costs.record(call.size, NANOS_OF_WAKING),
+            None => {}
+        }
         Ok(())
     }
 
@@ -245,26 +205,16 @@ impl Shared {
     fn run_loop_beside_others<P: RegionBody>(
         self: &Arc<Self>,
         queen_guard: Option<QueenGuard<'_>>,
-        team: LoopTeam,
-        size: LoopSize,
-        kind: LoopKind<'_>,
+        call: LoopCall,
         body: &mut P,
     ) -> Result<(), Error> {
-        let kind = if let LoopKind::HandedOut(_) = kind {
-            // The others have come after the call. Whom the workers come to is not known, so nothing is learned from
-            // it. If they sleep again when this thread is queen, it is decided anew whether to wake them.
-            self.team.wake_delay.forget_call();
-            LoopKind::Anonymous(size.sharing)
-        } else {
-            kind
-        };
-        if self.is_sooner_alone(team.bees, size, queen_guard.is_none()) {
+        if self.is_sooner_alone(call.bees, call.size, queen_guard.is_none()) {
             drop(queen_guard);
-            self.run_loop_alone(size, body);
+            self.run_loop_alone(call.size, body);
             return Ok(());
         }
         let mut queen_guard = queen_guard.unwrap_or_else(|| self.team.become_queen());
-        self.run_loop_as_queen(&mut queen_guard, team, size, kind, body)
+        self.run_loop_as_queen(&mut queen_guard, call, body)
     }
 
     /// Whether a loop on a team of `bees` ends sooner if its caller runs it alone, while other threads have loops and

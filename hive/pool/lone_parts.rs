@@ -9,8 +9,8 @@
 use std::sync::Arc;
 
 use crate::pool::loop_costs::{LoopSize, is_one_to_time};
-use crate::pool::loop_kind::CalledLoop;
 use crate::pool::shared::Shared;
+use crate::pool::sharing::Sharing;
 use crate::protocol::region::region_context::RegionContext;
 use crate::region::nesting;
 use crate::sync::{Counter, Deadline};
@@ -23,30 +23,41 @@ pub(crate) enum RunAlone {
     /// So many parts have been run. The caller runs the others as another loop. 0: this loop is not for the calling
     /// thread alone, or cannot be run at all.
     Parts(usize),
-    /// The loop is long: no part has been run, and the workers have been called. The caller hands it out.
-    Called(CalledLoop),
+    /// No part has been run: it pays to wake the workers, and the loop is to be handed out as they come.
+    HandOut,
+}
+
+/// A loop in equal parts.
+#[derive(Clone, Copy)]
+pub(crate) struct LoopInParts {
+    pub(crate) parts: usize,
+    /// If the bees share it as they come, it may be cut into other parts.
+    pub(crate) size: LoopSize,
+}
+
+impl LoopInParts {
+    /// Whether this part can be left to others.
+    fn can_be_shared(self, part: usize) -> bool {
+        self.size.sharing == Sharing::AsTheyCome || part + 1 < self.parts
+    }
 }
 
 impl Shared {
-    /// Runs parts of a loop of `parts` equal parts, one after another, until all have been run or that has taken longer
-    /// than was expected. `may_be_handed_out`: whether the loop may be cut into other parts, which go to the bees as
-    /// they come.
+    /// Runs parts of a loop, one after another, until all have been run or that has taken longer than was expected.
     ///
     /// `run_part` gets the number of the part, and the team of one as which the thread runs it.
     #[inline]
     pub(crate) fn run_parts_alone(
         self: &Arc<Self>,
-        parts: usize,
-        size: LoopSize,
-        may_be_handed_out: bool,
+        work: LoopInParts,
         run_part: impl FnMut(usize, &RegionContext<'_>),
     ) -> RunAlone {
-        if nesting::is_inside_any() || !matches!(self.checked_bees(parts), Ok(2..)) {
+        if nesting::is_inside_any() || !matches!(self.checked_bees(work.parts), Ok(2..)) {
             RunAlone::Parts(0)
-        } else if self.loop_costs.is_small(size, parts as u32) {
-            self.run_small_parts(parts, size, may_be_handed_out, run_part)
+        } else if self.loop_costs.is_small(work.size, work.parts as u32) {
+            self.run_small_parts(work, run_part)
         } else if self.team.all_workers_sleep() {
-            self.run_or_call(parts, size, may_be_handed_out, run_part)
+            self.run_cold_parts(work, run_part)
         } else {
             RunAlone::Parts(0)
         }
@@ -56,26 +67,43 @@ impl Shared {
     #[inline]
     fn run_small_parts(
         self: &Arc<Self>,
-        parts: usize,
-        size: LoopSize,
-        may_be_handed_out: bool,
+        work: LoopInParts,
         run_part: impl FnMut(usize, &RegionContext<'_>),
     ) -> RunAlone {
         let begin = is_one_to_time(self.team.count_for_queen(Counter::LoneLoops)).then(clock::nanos);
-        let done = self.run_parts_until(&Deadline::soon(), parts, may_be_handed_out, run_part);
+        let done = self.run_parts_until(&Deadline::soon(), work, run_part);
         if let Some(begin) = begin {
-            self.record_parts(size, begin, (done, parts));
-        } else if done < parts {
+            self.record_parts(work, begin, done);
+        } else if done < work.parts {
             // It is not short any more.
-            self.record_parts(size, clock::nanos().saturating_sub(NANOS_OF_WAKING), (done, parts));
+            self.record_parts(work, clock::nanos().saturating_sub(NANOS_OF_WAKING), done);
         }
         RunAlone::Parts(done)
     }
 
-    /// Records how long so many of so many parts took, which began at `begin`.
-    #[inline]
-    fn record_parts(&self, size: LoopSize, begin: u64, (done, parts): (usize, usize)) {
-        self.loop_costs.record(size, (clock::nanos_since(begin) / done as u64).saturating_mul(parts as u64));
+    /// The same for a loop all of whose workers sleep.
+    // Not marked as cold: see `Team::run_region_if_long`.
+    #[inline(never)]
+    fn run_cold_parts(
+        self: &Arc<Self>,
+        work: LoopInParts,
+        run_part: impl FnMut(usize, &RegionContext<'_>),
+    ) -> RunAlone {
+        let Some(stakes) = self.stakes(work.parts as u32, work.size) else { return RunAlone::Parts(0) };
+        let is_shared = work.size.sharing == Sharing::AsTheyCome;
+        if is_shared && stakes.is_long() {
+            return RunAlone::HandOut;
+        }
+        // Between very short loops there is nothing to be divided, and to count their callers would cost more.
+        let _counted = stakes.outlasts_a_wake_up().then(|| self.count_beside_others(work.size));
+        let begin = clock::nanos();
+        let Some(deadline) = self.deadline_alone(stakes, begin) else {
+            return if is_shared { RunAlone::HandOut } else { RunAlone::Parts(0) };
+        };
+        self.team.count_for_queen(Counter::LoneLoops);
+        let done = self.run_parts_until(&deadline, work, run_part);
+        self.record_parts(work, begin, done);
+        RunAlone::Parts(done)
     }
 
     /// Runs parts until all have been run or the deadline has passed. Returns how many have been run.
@@ -83,8 +111,7 @@ impl Shared {
     fn run_parts_until(
         self: &Arc<Self>,
         deadline: &Deadline,
-        parts: usize,
-        may_be_handed_out: bool,
+        work: LoopInParts,
         mut run_part: impl FnMut(usize, &RegionContext<'_>),
     ) -> usize {
         let bees_before = self.team.bees();
@@ -94,9 +121,7 @@ impl Shared {
             // all of the loop is run here: another loop would be one on a team of the old size.
             let is_resized = || self.team.bees() < bees_before || context.resize_at_region_end().is_some();
             let goes_on = || !deadline.has_passed() || is_resized();
-            // A single part could not be shared, except if it is cut anew.
-            let is_last = |done| !may_be_handed_out && done + 1 == parts;
-            while done < parts && (done == 0 || is_last(done) || goes_on()) {
+            while done < work.parts && (done == 0 || !work.can_be_shared(done) || goes_on()) {
                 run_part(done, context);
                 done += 1;
             }
@@ -104,32 +129,10 @@ impl Shared {
         })
     }
 
-    /// The same for a loop on at least two bees, all of whose workers sleep.
-    // Not marked as cold: see `Team::run_region_if_long`.
-    #[inline(never)]
-    fn run_or_call(
-        self: &Arc<Self>,
-        parts: usize,
-        size: LoopSize,
-        may_be_handed_out: bool,
-        run_part: impl FnMut(usize, &RegionContext<'_>),
-    ) -> RunAlone {
-        let Some(stakes) = self.stakes(parts as u32, size, may_be_handed_out) else { return RunAlone::Parts(0) };
-        if may_be_handed_out && stakes.is_long() {
-            if self.team.has_queen() || self.lone_callers.count() > 0 {
-                // It may be sooner alone, or have to wait.
-                return RunAlone::Parts(0);
-            }
-            // Now, and not when the loop starts: what is to be done before that takes microseconds here.
-            return RunAlone::Called(self.call_workers(parts as u32, size, clock::nanos()));
-        }
-        // Between very short loops there is nothing to be divided, and to count their callers would cost more.
-        let _counted = stakes.outlasts_a_wake_up().then(|| self.count_beside_others(size));
-        let begin = clock::nanos();
-        let Some(deadline) = self.deadline_alone(stakes, begin) else { return RunAlone::Parts(0) };
-        self.team.count_for_queen(Counter::LoneLoops);
-        let done = self.run_parts_until(&deadline, parts, may_be_handed_out, run_part);
-        self.record_parts(size, begin, (done, parts));
-        RunAlone::Parts(done)
+    /// Records how long it took to run so many parts, which began at `begin`.
+    #[inline]
+    fn record_parts(&self, work: LoopInParts, begin: u64, done: usize) {
+        let took = clock::nanos_since(begin) / done as u64;
+        self.loop_costs.record(work.size, took.saturating_mul(work.parts as u64));
     }
 }

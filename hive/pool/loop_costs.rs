@@ -9,8 +9,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crossbeam_utils::CachePadded;
-
 use crate::observe::body_times::BodyTimes;
 use crate::pool::sharing::Sharing;
 use crate::protocol::region::body::BodyKey;
@@ -25,7 +23,7 @@ const NANOS_OF_START: u64 = 150;
 /// Of the loops that find the team awake, and of those that are too short for it, one in so many is timed.
 const LOOPS_PER_TIMING: u64 = 16;
 
-/// Whether to time the loop with this number.
+/// Whether to time the loop with this number, of the regions or of the loops that their callers have run alone.
 #[inline(always)]
 pub(super) fn is_one_to_time(number: u64) -> bool {
     // By a hash: programs run their loops in turn, and each of these is to be timed.
@@ -34,8 +32,6 @@ pub(super) fn is_one_to_time(number: u64) -> bool {
 
 /// The costs of the loops of one hive.
 pub(crate) struct LoopCosts {
-    /// How many loops have found the team awake. An update may get lost.
-    hot_loops: CachePadded<AtomicU64>,
     /// How long one thread takes for one index.
     times_per_index: BodyTimes,
     /// How much sooner loops that ran on their callers alone would have ended with the help of the workers, in
@@ -56,13 +52,7 @@ pub(crate) struct LoopSize {
 
 impl LoopCosts {
     pub(crate) fn new() -> Self {
-        let hot_loops = CachePadded::new(AtomicU64::new(0));
-        Self {
-            hot_loops,
-            times_per_index: BodyTimes::new(),
-            missed_help: AtomicU64::new(0),
-            missed_at: AtomicU64::new(0),
-        }
+        Self { times_per_index: BodyTimes::new(), missed_help: AtomicU64::new(0), missed_at: AtomicU64::new(0) }
     }
 
     /// How many nanoseconds one thread would take for the loop, to judge by earlier loops with this body. None: nothing
@@ -80,16 +70,7 @@ impl LoopCosts {
         self.expected(size).is_some_and(|alone| alone - alone / u64::from(bees) <= NANOS_OF_START)
     }
 
-    /// Whether the next loop that finds the team awake is to be timed.
-    #[inline(always)]
-    pub(crate) fn is_timing_due(&self) -> bool {
-        // Relaxed, both: a hint.
-        let loops = self.hot_loops.load(Ordering::Relaxed).wrapping_add(1);
-        self.hot_loops.store(loops, Ordering::Relaxed);
-        is_one_to_time(loops)
-    }
-
-    /// The same, if it is no guess: one thread has run a loop with this body.
+    /// How many nanoseconds are expected, if that is no guess: one thread has run a loop with this body.
     pub(crate) fn measured(&self, size: LoopSize) -> Option<u64> {
         self.times_per_index.is_measured(size.body.hash()).then(|| self.expected(size)).flatten()
     }

@@ -11,8 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::pool::error::{Error, Problem, ZeroBees};
-use crate::pool::loop_costs::LoopSize;
-use crate::pool::loop_kind::{LoopKind, LoopTeam};
+use crate::pool::loop_kind::LoopCall;
 use crate::pool::shared::Shared;
 use crate::protocol::region::body::RegionBody;
 use crate::protocol::region::region_context::RegionContext;
@@ -27,8 +26,7 @@ pub(crate) enum Start {
     Region,
     /// The bees that there are.
     Present,
-    /// A loop of this size. `is_planned`: as in [`LoopTeam`].
-    Loop { size: LoopSize, is_planned: bool },
+    Loop(LoopCall),
 }
 
 impl Shared {
@@ -95,8 +93,8 @@ impl Shared {
         // its queen began it alone, its workers could begin no task until it has ended, and she would wait for ever in
         // a part that waits for a task which only one of them may run.
         let start = match start {
-            Start::Loop { is_planned, .. } if nesting::is_waited_for() => {
-                if is_planned {
+            Start::Loop(call) if nesting::is_waited_for() => {
+                if call.is_planned {
                     Start::Region
                 } else {
                     Start::Present
@@ -117,11 +115,7 @@ impl Shared {
                         self.run_present(queen_guard, bees, body);
                         Ok(())
                     }
-                    // As it is: it is not put off in order to be handed out.
-                    Start::Loop { size, is_planned } => {
-                        let kind = LoopKind::OfBees(size.sharing);
-                        self.run_loop_as_queen(queen_guard, LoopTeam { bees, is_planned }, size, kind, body)
-                    }
+                    Start::Loop(call) => self.run_loop_as_queen(queen_guard, call, body),
                 }
             };
             // Announces the region and then runs it. None: some bee of the team is in the middle of a task.
@@ -166,30 +160,17 @@ impl Shared {
         Ok(())
     }
 
-    /// Runs a loop whose workers are not all asleep, as a region. `is_timed`: whether to note how long the caller's
-    /// part takes.
+    /// Runs a loop as a region. `is_timed`: whether to note how long the caller's part takes.
     #[inline]
-    pub(crate) fn run_hot_loop<P: RegionBody>(
+    pub(crate) fn run_loop_on_team<P: RegionBody>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
-        team: LoopTeam,
+        call: LoopCall,
         is_timed: bool,
         body: &mut P,
     ) -> Result<(), Error> {
-        let _apply_resize = self.prepare_loop_team(team)?;
-        self.team.run_loop_region(queen_guard, team.bees, is_timed, body);
-        Ok(())
-    }
-
-    /// The same for a loop for which the workers have been called.
-    pub(crate) fn run_called_loop<P: RegionBody>(
-        self: &Arc<Self>,
-        queen_guard: &mut QueenGuard<'_>,
-        team: LoopTeam,
-        body: &mut P,
-    ) -> Result<(), Error> {
-        let _apply_resize = self.prepare_loop_team(team)?;
-        self.team.run_called_region(queen_guard, team.bees, body);
+        let _apply_resize = self.prepare_loop_team(call)?;
+        self.team.run_region_timed_if(is_timed, queen_guard, call.bees, body);
         Ok(())
     }
 
@@ -198,32 +179,32 @@ impl Shared {
     pub(crate) fn run_loop_if_long<P: RegionBody>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
-        team: LoopTeam,
+        call: LoopCall,
         body: &P,
         deadline: Deadline,
     ) -> Result<(), Error> {
-        let _apply_resize = self.prepare_loop_team(team)?;
-        self.team.run_region_if_long(queen_guard, team.bees, body, deadline);
+        let _apply_resize = self.prepare_loop_team(call)?;
+        self.team.run_region_if_long(queen_guard, call.bees, body, deadline);
         Ok(())
     }
 
-    /// Makes sure that the hive has the bees of `team`. If it has been made smaller since the loop was called, the bees
+    /// Makes sure that the hive has the bees that the loop needs. If it has been made smaller since the loop was called, the bees
     /// that are surplus take part and then park, as in `run_present`, unless the loop is planned. The result: as of
     /// `prepare_team`.
     #[inline(always)]
-    fn prepare_loop_team(self: &Arc<Self>, team: LoopTeam) -> Result<ApplyResizeAtRegionEnd<'_>, Error> {
+    fn prepare_loop_team(self: &Arc<Self>, call: LoopCall) -> Result<ApplyResizeAtRegionEnd<'_>, Error> {
         let apply_resize = ApplyResizeAtRegionEnd(self);
-        if team.bees > self.team.bees() {
-            self.grow_for_loop(team)?;
+        if call.bees > self.team.bees() {
+            self.grow_for_loop(call)?;
         }
         Ok(apply_resize)
     }
 
     /// The same for a hive that has fewer bees, most of which may be there all the same, parked or about to park.
     #[cold]
-    fn grow_for_loop(self: &Arc<Self>, team: LoopTeam) -> Result<(), Error> {
-        if team.is_planned || !self.team.is_hired(team.bees as usize - 1) {
-            self.grow_to(team.bees).map_err(|error| Error::from(Problem::Threads(error)))?;
+    fn grow_for_loop(self: &Arc<Self>, call: LoopCall) -> Result<(), Error> {
+        if call.is_planned || !self.team.is_hired(call.bees as usize - 1) {
+            self.grow_to(call.bees).map_err(|error| Error::from(Problem::Threads(error)))?;
         }
         Ok(())
     }
@@ -242,7 +223,7 @@ impl Shared {
     /// Runs a region whose team is the calling thread alone. Needs no queen lock.
     #[inline]
     pub(crate) fn run_alone<P: RegionBody>(self: &Arc<Self>, body: &P) {
-        self.as_solo_team(|context| body.run(context));
+        self.as_solo_team(|context| body.run_part(context));
     }
 
     /// Calls `run` with the context of such a region.

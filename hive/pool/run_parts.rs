@@ -14,15 +14,15 @@ use crate::region::results::ResultWriter;
 
 /// What a region is started for.
 #[derive(Clone, Copy)]
-pub(crate) enum Work<'w> {
+pub(crate) enum Work {
     /// Each bee runs its part, as the program has asked for.
     Parts,
     /// The same on the bees that there are, but no more than are asked for.
     PresentParts,
     /// A loop over so many indices. The hive has had so many bees as are asked for.
-    Loop(usize, LoopKind<'w>),
+    Loop(usize, LoopKind),
     /// The same in the blocks of a plan, which is for so many bees. The hive grows if it has fewer.
-    PlannedLoop(usize, LoopKind<'w>),
+    PlannedLoop(usize, LoopKind),
 }
 
 impl Hive {
@@ -66,7 +66,7 @@ impl Hive {
     /// thread. That is for loops, whose parts do not need each other.
     #[inline]
     #[track_caller]
-    pub(crate) fn run_parts<const RUNS_ANYWHERE: bool, F>(&self, bees: usize, work: Work<'_>, body: F)
+    pub(crate) fn run_parts<const RUNS_ANYWHERE: bool, F>(&self, bees: usize, work: Work, body: F)
     where
         F: Fn(&Bee<'_>) + Sync,
     {
@@ -81,7 +81,7 @@ impl Hive {
     /// cannot take the place of this message.
     #[inline]
     #[track_caller]
-    fn run_parts_inline<const RUNS_ANYWHERE: bool, F>(&self, bees: usize, work: Work<'_>, body: F)
+    fn run_parts_inline<const RUNS_ANYWHERE: bool, F>(&self, bees: usize, work: Work, body: F)
     where
         F: Fn(&Bee<'_>) + Sync,
     {
@@ -100,7 +100,7 @@ impl Hive {
     /// Runs a loop whose body is no closure, and which has no plan.
     #[inline]
     #[track_caller]
-    pub(crate) fn run_loop_body<P: RegionBody>(&self, bees: usize, indices: usize, kind: LoopKind<'_>, body: &mut P) {
+    pub(crate) fn run_loop_body<P: RegionBody>(&self, bees: usize, indices: usize, kind: LoopKind, body: &mut P) {
         if let Err(error) = self.shared.run_loop((bees, false), indices, kind, body) {
             panic_no_region(bees, &error);
         }
@@ -110,7 +110,7 @@ impl Hive {
     /// stack frame on its way; boxed, only the box moves.
     #[cold]
     #[track_caller]
-    fn run_parts_boxed<const RUNS_ANYWHERE: bool, F>(&self, bees: usize, work: Work<'_>, body: F)
+    fn run_parts_boxed<const RUNS_ANYWHERE: bool, F>(&self, bees: usize, work: Work, body: F)
     where
         F: Fn(&Bee<'_>) + Sync,
     {
@@ -120,7 +120,7 @@ impl Hive {
 
     /// As [`spmd_map`](Self::spmd_map), with `RUNS_ANYWHERE` and `work` as in [`run_parts`](Self::run_parts).
     #[track_caller]
-    pub(crate) fn map_parts<const RUNS_ANYWHERE: bool, R, F>(&self, bees: usize, work: Work<'_>, body: F) -> Vec<R>
+    pub(crate) fn map_parts<const RUNS_ANYWHERE: bool, R, F>(&self, bees: usize, work: Work, body: F) -> Vec<R>
     where
         R: Send,
         F: Fn(&Bee<'_>) -> R + Sync,
@@ -136,13 +136,8 @@ impl Hive {
     #[inline]
     #[track_caller]
     #[expect(unsafe_code, reason = "each bee writes its own result without a lock")]
-    fn write_parts<const RUNS_ANYWHERE: bool, R, F>(
-        &self,
-        bees: usize,
-        work: Work<'_>,
-        slots: ResultWriter<'_, R>,
-        body: F,
-    ) where
+    fn write_parts<const RUNS_ANYWHERE: bool, R, F>(&self, bees: usize, work: Work, slots: ResultWriter<'_, R>, body: F)
+    where
         R: Send,
         F: Fn(&Bee<'_>) -> R + Sync,
     {

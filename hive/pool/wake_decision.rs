@@ -4,6 +4,7 @@
 
 use crate::pool::loop_costs::LoopSize;
 use crate::pool::shared::Shared;
+use crate::pool::sharing::Sharing;
 use crate::sync::Deadline;
 use crate::sys::cost_of_waking::NANOS_OF_WAKING;
 
@@ -33,13 +34,17 @@ impl Stakes {
 }
 
 impl Shared {
-    /// What is at stake for a loop on a team of `bees`. `is_handed_out`: its parts go to the bees as they come, if the
-    /// workers are woken. None: the loop has not run yet.
+    /// What is at stake for a loop on a team of `bees`. None: the loop has not run yet.
     #[inline]
-    pub(crate) fn stakes(&self, bees: u32, size: LoopSize, is_handed_out: bool) -> Option<Stakes> {
+    pub(crate) fn stakes(&self, bees: u32, size: LoopSize) -> Option<Stakes> {
         let (expected, delay) = (self.loop_costs.expected(size)?, self.team.wake_delay.nanos());
         let gain = expected - expected / u64::from(bees);
-        Some(Stakes { expected, gain, loss: loss_by_waking(delay, bees, is_handed_out), delay })
+        Some(Stakes { expected, gain, loss: loss_by_waking(delay, bees, size.sharing), delay })
+    }
+
+    /// Whether a loop on a team of `bees` finds all workers asleep and is known to be worth waking them for.
+    pub(crate) fn is_to_wake_for(&self, bees: usize, size: LoopSize) -> bool {
+        bees > 1 && self.team.all_workers_sleep() && self.stakes(bees as u32, size).is_some_and(Stakes::is_long)
     }
 
     /// If the caller is to run the loop, which begins at `begin`, alone: the time after which it has turned out to be
@@ -62,12 +67,15 @@ impl Shared {
 /// By how many nanoseconds a loop ends later than with workers that are awake, if they have to be woken for it, which
 /// takes `delay`.
 ///
-/// Where each bee has a part of its own, that is the whole delay. If the loop is handed out as the bees come, what the
-/// queen does meanwhile is done. How much that is depends on how much of the delay it takes her to wake them; half of
-/// it is assumed.
+/// Where each bee has a part of its own, that is the whole delay. Where whoever is there runs more, what the queen does
+/// meanwhile is done. How much that is depends on how much of the delay it takes her to wake them; half of it is
+/// assumed.
 #[inline]
-fn loss_by_waking(delay: u64, bees: u32, is_handed_out: bool) -> u64 {
+fn loss_by_waking(delay: u64, bees: u32, sharing: Sharing) -> u64 {
     // The delay is that of the first worker. To wake several takes longer.
     let delay = if bees > 2 { delay.max(NANOS_OF_WAKING) } else { delay };
-    if is_handed_out { delay - delay / (2 * u64::from(bees)) } else { delay }
+    match sharing {
+        Sharing::EqualParts => delay,
+        Sharing::AsTheyCome => delay - delay / (2 * u64::from(bees)),
+    }
 }

@@ -299,12 +299,6 @@ impl Team {
         self.queen_lock.count_waiting()
     }
 
-    /// Whether some thread is queen, as far as this one can see.
-    #[inline]
-    pub(crate) fn has_queen(&self) -> bool {
-        !self.queen_lock.seems_free()
-    }
-
     /// Whether the hive has workers and all of them are asleep. A hint: a worker may wake up or fall asleep meanwhile.
     #[inline(always)]
     pub(crate) fn all_workers_sleep(&self) -> bool {
@@ -390,6 +384,12 @@ impl Team {
     #[inline]
     pub(crate) fn count_for_queen(&self, counter: Counter) -> u64 {
         self.slot(0).counters.increment_shared(counter)
+    }
+
+    /// How many regions the queen has run. For a thread that holds the queen lock.
+    #[inline(always)]
+    pub(crate) fn regions_of_queen(&self) -> u64 {
+        self.slot(0).counters.get(Counter::Regions)
     }
 
     /// The logs of the queen and of all workers hired so far.

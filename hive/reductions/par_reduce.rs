@@ -1,17 +1,19 @@
 //! A region, a loop and a reduction in one call: `Hive::par_reduce`. The bees reduce their parts in a region; the
 //! calling thread combines the bees' results after it.
 
-use std::cell::Cell;
 use std::ops::Range;
 
 use crate::loops::range_body::ReduceBody;
 use crate::loops::schedule::Schedule;
 use crate::loops::shared_loop::Loop;
 use crate::pool::handle::Hive;
+use crate::pool::loop_costs::LoopSize;
 use crate::pool::loop_kind::LoopKind;
+use crate::pool::run_parts::Work;
+use crate::pool::sharing::Sharing;
 use crate::reductions::block_tree;
 use crate::reductions::block_tree::Nodes;
-use crate::reductions::plain_blocks::Partial;
+use crate::reductions::plain_blocks::{Partial, PlainBlocks};
 use crate::reductions::reduction::Reduction;
 use crate::reductions::reproducibility::Reproducibility;
 use crate::reductions::reproducibility::sealed::Cut;
@@ -98,59 +100,67 @@ impl Hive {
             Cut::OnePerBee | Cut::BySchedule => {
                 // If each bee has a part of its own, the result depends on the parts.
                 let kind = if cut == Cut::OnePerBee { LoopKind::OfBees } else { LoopKind::Anonymous };
-                let kind = kind(shared.sharing());
-                let accumulate = move |shared: &Loop, bee: &Bee<'_>| {
-                    let mut partial = ReduceBody { value: None, map: &map, op };
-                    shared.run(bee.context, &mut partial);
-                    partial.value
-                };
-                let work = shared.work(indices, kind);
-                let results = shared.run_in_region(bees, |shared, bees| {
-                    self.map_parts::<true, _, _>(bees, work, |bee| accumulate(shared, bee))
-                });
-                combine_in_order(results, op)
+                let work = shared.work(indices, kind(shared.sharing()));
+                self.reduce_by_schedule(shared, bees, work, op, map)
             }
             Cut::Blocks(blocks) => self.reduce_blocks(&shared, (blocks, bees), op, map),
         }
     }
 
+    /// Does the same as the loop's schedule has it: each bee combines the ranges that it gets.
+    #[inline]
+    #[track_caller]
+    pub(super) fn reduce_by_schedule<V: Send>(
+        &self,
+        shared: Loop,
+        bees: usize,
+        work: Work,
+        op: &(impl Fn(V, V) -> V + Sync),
+        map: impl Fn(Range<usize>) -> V + Sync,
+    ) -> Option<V> {
+        let accumulate = move |shared: &Loop, bee: &Bee<'_>| {
+            let mut partial = ReduceBody { value: None, map: &map, op };
+            shared.run(bee.context, &mut partial);
+            partial.value
+        };
+        let results = shared.run_in_region(bees, |shared, bees| {
+            self.map_parts::<true, _, _>(bees, work, |bee| accumulate(shared, bee))
+        });
+        // Before there is a result, which would be lost if dropping the closure panics.
+        drop(accumulate);
+        combine_in_order(results, op)
+    }
+
     /// Does the same by a loop over `blocks` blocks. Each bee combines its blocks along the fixed tree as far as
     /// possible.
     #[track_caller]
-    fn reduce_blocks<V: Send>(
+    fn reduce_blocks<V: Send, M: Fn(Range<usize>) -> V + Sync>(
         &self,
         shared: &Loop,
         (blocks, bees): (usize, usize),
         op: &(impl Fn(V, V) -> V + Sync),
-        map: impl Fn(Range<usize>) -> V + Sync,
+        map: M,
     ) -> Option<V> {
-        let (range, indices) = (shared.range(), shared.range().len());
-        // The user's chunk lengths are numbers of indices, and this loop runs over blocks.
-        let schedule = shared.schedule().in_units_of(indices / blocks.max(1));
+        let (range, indices, key) = (shared.range(), shared.range().len(), PlainBlocks::<'_, V, M>::key());
+        // The result is the same whichever bee runs a block. So if the workers have to be woken, those that are there
+        // need not leave to a latecomer what is its part by `Static`. A plan's blocks are left to their owners.
+        let size = LoopSize { body: key, indices, sharing: Sharing::AsTheyCome };
+        let schedule = match shared.blocks() {
+            Some(_) if self.shared.is_to_wake_for(bees.min(blocks), size) => Schedule::Affinity,
+            // The user's chunk lengths are numbers of indices, and this loop runs over blocks.
+            _ => shared.schedule().in_units_of(indices / blocks.max(1)),
+        };
         let collect_nodes = move |shared: &Loop, bee: &Bee<'_>| {
             let mut nodes = Nodes::new();
-            bee.for_each(shared, |numbers| {
-                block_tree::push_blocks(&mut nodes, numbers, op, |block| {
-                    map(split::block(range.clone(), block, blocks))
-                })
-            });
+            let map_block = |block| map(split::block(range.clone(), block, blocks));
+            shared.run(bee.context, &mut |numbers| block_tree::push_blocks(&mut nodes, numbers, op, map_block));
             nodes
         };
-        let run = |schedule, kind| {
-            let work = shared.work(indices, kind);
-            Loop::new(0..blocks, schedule).run_in_region(bees, |shared, bees| {
-                self.map_parts::<true, _, _>(bees, work, |bee| collect_nodes(shared, bee))
-            })
-        };
-        // The result is the same whichever bee runs a block, so the bees that are there need not leave to a latecomer
-        // what is its part by `Static`. A plan's blocks are left to their owners.
-        let called_if_long = Cell::new(None);
-        let is_in_blocks = shared.blocks().is_some();
-        let kind = if is_in_blocks { LoopKind::Blocks(&called_if_long) } else { LoopKind::Anonymous(shared.sharing()) };
-        let mut results = run(schedule, kind);
-        if let Some(called) = called_if_long.take() {
-            results = run(Schedule::Affinity, LoopKind::HandedOut(called));
-        }
+        let work = shared.work(indices, LoopKind::KnownBy(key, schedule.sharing()));
+        let results = Loop::new(0..blocks, schedule).run_in_region(bees, |shared, bees| {
+            self.map_parts::<true, _, _>(bees, work, |bee| collect_nodes(shared, bee))
+        });
+        drop(collect_nodes);
         block_tree::combine_all(results.into_iter(), op)
     }
 }

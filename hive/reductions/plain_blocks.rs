@@ -6,21 +6,18 @@
 
 #![expect(unsafe_code, reason = "each bee writes its own result without a lock")]
 
-use std::cell::Cell;
 use std::ops::Range;
 
-use crate::loops::range_body::ReduceBody;
 use crate::loops::schedule::Schedule;
 use crate::loops::shared_loop::Loop;
 use crate::pool::handle::Hive;
-use crate::pool::lone_parts::RunAlone;
+use crate::pool::lone_parts::{LoopInParts, RunAlone};
 use crate::pool::loop_costs::LoopSize;
-use crate::pool::loop_kind::{CalledLoop, LoopKind};
+use crate::pool::loop_kind::LoopKind;
 use crate::pool::run_parts::Work;
 use crate::pool::sharing::Sharing;
-use crate::protocol::region::body::{BodyFn, RegionBody};
+use crate::protocol::region::body::{BodyFn, BodyKey, RegionBody};
 use crate::protocol::region::region_context::RegionContext;
-use crate::region::bee::Bee;
 use crate::region::nesting;
 use crate::region::no_double_panic::NoDoublePanic;
 use crate::region::results;
@@ -35,22 +32,11 @@ const NANOS_PER_BLOCK: u64 = 4_000;
 /// Into how many blocks the range is cut for each bee at most, if they take longer than that.
 const MAX_BLOCKS_PER_BEE: usize = 64;
 
-/// Whether a reduction is handed out, in blocks that go to the bees as they come.
-#[derive(Clone, Copy)]
-enum HandOut {
-    /// No: each bee has one block.
-    Never,
-    /// If all workers sleep and it is known to be long.
-    IfLong,
-    /// Yes: it is long, and the workers have been called for it.
-    Now(CalledLoop),
-}
-
 /// What has been combined. None: that was no index.
 pub(super) type Partial<V> = Option<NoDoublePanic<V>>;
 
 /// The reduction in blocks. It holds all that the bees need in one piece, so that it fits into the start line.
-struct PlainBlocks<'r, V, M> {
+pub(super) struct PlainBlocks<'r, V, M> {
     slots: ResultWriter<'r, Partial<V>>,
     range: Range<usize>,
     map: M,
@@ -71,6 +57,13 @@ impl<V: Send, M: Fn(Range<usize>) -> V + Sync> RegionBody for PlainBlocks<'_, V,
     }
 }
 
+impl<V: Send, M: Fn(Range<usize>) -> V + Sync> PlainBlocks<'_, V, M> {
+    /// By what it is known how much work a reduction by `M` is, however it is cut.
+    pub(super) fn key() -> BodyKey {
+        BodyFn::of::<Self>().key()
+    }
+}
+
 impl Hive {
     /// Combines what `map` returns for the blocks of `range`, one for each bee of a team of `bees`, in their order. If
     /// `may_be_handed_out`, the range may be cut otherwise, and combined in any order. None: the range is empty.
@@ -85,31 +78,31 @@ impl Hive {
         may_be_handed_out: bool,
     ) -> Option<V> {
         let mut sum = None;
-        let body = BodyFn::of::<PlainBlocks<'_, V, M>>().key();
-        let size = LoopSize { body, indices: range.len(), sharing: Sharing::EqualParts };
-        let alone = self.shared.run_parts_alone(bees, size, may_be_handed_out, |number, context| {
+        let key = PlainBlocks::<'_, V, M>::key();
+        let sharing = if may_be_handed_out { Sharing::AsTheyCome } else { Sharing::EqualParts };
+        let work = LoopInParts { parts: bees, size: LoopSize { body: key, indices: range.len(), sharing } };
+        let alone = self.shared.run_parts_alone(work, |number, context| {
             let block = split::block(range.clone(), number, bees);
             // Which thread runs a block is not promised, so a forked child fares as it does in a worker.
             let partial = with_abort_in_child(|| nesting::within_region(context, || map_nonempty(block, &map)));
             add_to(&mut sum, partial, op);
         });
-        let hand_out = if may_be_handed_out { HandOut::IfLong } else { HandOut::Never };
+        // The blocks that are left are as long as if the range were only these and each bee had one of them.
+        let left = |done| split::blocks(range.clone(), done..bees, bees);
         match alone {
-            RunAlone::Called(called) => self.reduce_on_team(bees, range, op, map, HandOut::Now(called), &mut sum),
-            RunAlone::Parts(0) => self.reduce_on_team(bees, range, op, map, hand_out, &mut sum),
-            RunAlone::Parts(done) if done < bees => {
-                // The blocks that are left are as long as if the range were only these and each bee had one of them.
-                let left = split::blocks(range, done..bees, bees);
-                let team = if may_be_handed_out { bees.min(left.len()) } else { bees - done };
-                self.reduce_on_team(team, left, op, map, hand_out, &mut sum);
+            RunAlone::HandOut => self.hand_out(bees, range, op, map, &mut sum),
+            RunAlone::Parts(0) => self.reduce_on_team(bees, range, op, map, &mut sum),
+            RunAlone::Parts(done) if done < bees && may_be_handed_out => {
+                self.hand_out(bees, left(done), op, map, &mut sum)
             }
+            RunAlone::Parts(done) if done < bees => self.reduce_on_team(bees - done, left(done), op, map, &mut sum),
             // Before the sum is unwrapped: the sum is dropped if dropping the closure panics.
             RunAlone::Parts(_) => drop(map),
         }
         sum.map(NoDoublePanic::into_inner)
     }
 
-    /// Does the same, and adds the result to `sum`.
+    /// Does the same on the team, each bee of which has a block, and adds the result to `sum`.
     #[inline]
     #[track_caller]
     fn reduce_on_team<V: Send>(
@@ -118,56 +111,34 @@ impl Hive {
         range: Range<usize>,
         op: &(impl Fn(V, V) -> V + Sync),
         map: impl Fn(Range<usize>) -> V + Sync,
-        hand_out: HandOut,
         sum: &mut Partial<V>,
     ) {
         let run = |slots: ResultWriter<'_, Partial<V>>| {
-            let indices = range.len();
-            let mut blocks = PlainBlocks { slots, range, map };
-            let called = match hand_out {
-                HandOut::Never => {
-                    self.run_loop_body(bees, indices, LoopKind::Anonymous(Sharing::EqualParts), &mut blocks);
-                    None
-                }
-                HandOut::IfLong => {
-                    let called_if_long = Cell::new(None);
-                    self.run_loop_body(bees, indices, LoopKind::Blocks(&called_if_long), &mut blocks);
-                    called_if_long.take()
-                }
-                HandOut::Now(called) => Some(called),
-            };
-            if let Some(called) = called {
-                self.hand_out(bees, &blocks, op, called);
-            }
+            let (indices, kind) = (range.len(), LoopKind::Anonymous(Sharing::EqualParts));
+            self.run_loop_body(bees, indices, kind, &mut PlainBlocks { slots, range, map });
         };
         results::take_results(bees.min(self.max_bees()), run, |partial| add_to(sum, partial, op));
     }
 
-    /// Runs the same reduction, which has not been run, in parts that are handed out.
+    /// Does the same in smaller blocks, which go to the bees as they come.
     #[cold]
     #[track_caller]
-    fn hand_out<V: Send>(
+    fn hand_out<V: Send, M: Fn(Range<usize>) -> V + Sync>(
         &self,
         bees: usize,
-        blocks: &PlainBlocks<'_, V, impl Fn(Range<usize>) -> V + Sync>,
+        range: Range<usize>,
         op: &(impl Fn(V, V) -> V + Sync),
-        called: CalledLoop,
+        map: M,
+        sum: &mut Partial<V>,
     ) {
-        let PlainBlocks { slots, range, map } = blocks;
-        let count = range.len().min(self.blocks_to_hand_out(bees, called.size));
+        let (indices, key) = (range.len(), PlainBlocks::<'_, V, M>::key());
+        let size = LoopSize { body: key, indices, sharing: Sharing::AsTheyCome };
+        let count = indices.min(self.blocks_to_hand_out(bees, size));
         let block = |number| split::block(range.clone(), number, count);
         let map_blocks = |numbers: Range<usize>| map(block(numbers.start).start..block(numbers.end - 1).end);
-        let combine = |shared: &Loop, bee: &Bee<'_>| {
-            let mut partial = ReduceBody { value: None, map: &map_blocks, op };
-            shared.run(bee.context, &mut partial);
-            partial.value
-        };
-        Loop::new(0..count, Schedule::Affinity).run_in_region(bees, |shared, bees| {
-            self.run_parts::<true, _>(bees, Work::Loop(range.len(), LoopKind::HandedOut(called)), |bee| {
-                // SAFETY: as above; and no bee has written to a slot before, since the loop has not been run.
-                unsafe { slots.write_with(bee.id(), bee.bees(), || combine(shared, bee)) };
-            });
-        });
+        let work = Work::Loop(indices, LoopKind::KnownBy(key, Sharing::AsTheyCome));
+        let partial = self.reduce_by_schedule(Loop::new(0..count, Schedule::Affinity), bees, work, op, map_blocks);
+        add_to(sum, partial.map(NoDoublePanic::new), op);
     }
 
     /// Into how many blocks a loop of this size is cut for a team of `bees`, if it is handed out.

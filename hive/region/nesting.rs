@@ -282,6 +282,13 @@ pub(crate) fn is_waited_for() -> bool {
     unsafe { roles() }.any(Role::is_waited_for)
 }
 
+/// Whether the calling thread is in a part of a loop on a team of several bees. No other part waits for that one.
+pub(crate) fn is_inside_loop() -> bool {
+    let is_loop = |region: &RegionContext<'_>| region.is_loop() && region.bees() > 1;
+    // SAFETY: the frames are only looked at here, and nothing of them is kept.
+    unsafe { roles() }.any(|role| role.region_context().is_some_and(is_loop))
+}
+
 /// As `is_waited_for`, but without what the calling thread does in the queen's place of `team`. Bees that wait for that
 /// run the tasks in their mailboxes meanwhile, so waiting for such a task does not block them.
 pub(crate) fn is_waited_for_elsewhere(team: &Team) -> bool {

@@ -232,11 +232,6 @@ impl WaitPolicy {
         self.may_move_queen || presence::is_worker()
     }
 
-    /// Whether the calling thread is on a CPU that a worker is bound to.
-    pub(crate) fn is_on_worker_cpu(&self) -> bool {
-        !self.worker_cpus.is_empty() && affinity::current_cpu().is_some_and(|cpu| self.is_worker_cpu(cpu))
-    }
-
     /// Notes where the calling thread runs, which has woken workers for a region and takes part in it itself.
     #[cold]
     pub(crate) fn note_waker(&self) {

@@ -71,7 +71,8 @@ impl Call {
             Self::ReduceOver | Self::ReduceOverBlocks => "reduce_over",
             Self::Ordered => "ordered",
             Self::ForRange(_) => "for_range",
-            Self::ForEach(_) | Self::ParFor(_) => "for_each",
+            Self::ForEach(_) => "for_each",
+            Self::ParFor(_) => "par_for",
             Self::Barrier => "barrier",
         }
     }
@@ -84,7 +85,7 @@ impl Call {
     pub(super) fn is_allowed_in(self, outer: Self) -> bool {
         match outer {
             Self::ForRange(_) => self == Self::Ordered,
-            Self::ForEach(_) | Self::ParFor(_) => !matches!(self, Self::ForEach(_)),
+            Self::ForEach(_) => !matches!(self, Self::ForEach(_)),
             _ => false,
         }
     }

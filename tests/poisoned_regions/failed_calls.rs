@@ -5,7 +5,8 @@
 //! - If a call ends by a panic, its region fails, whatever is caught: nobody passes a later barrier, a call that is
 //!   made again by the same bee runs no work, and the caller gets the panic that was not caught, or a text that names
 //!   the call.
-//! - In the work of a call no other may be made, with the exceptions of `is_allowed_in`: it panics at once.
+//! - In the work of a call no other may be made, with the exceptions of `is_allowed_in`, and none in a part of a loop
+//!   that is a region of its own: it panics at once.
 //! - A region that returns has done everything once, and its bees have equal values.
 
 use std::any::Any;
@@ -178,6 +179,9 @@ impl Log {
                 text(payload).contains(&parts.concat())
             }
             (false, Some(lowest)) => as_planned == Some(*lowest),
+            (false, None) if matches!(case.outer, Call::ParFor(_)) => {
+                text(payload).contains("in a loop that is a region of its own")
+            }
             (false, None) => text(payload).contains("must not itself wait for the bees"),
         };
         if is_right { Ok(()) } else { Err(format!("{planned:?} have panicked, and it says {:?}", text(payload))) }

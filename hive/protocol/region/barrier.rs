@@ -228,13 +228,6 @@ impl Barrier {
         exits as u32 + u32::from(word.has_any(BarrierWord::LEADER_BLOCKED))
     }
 
-    /// Whether another bee waits at a barrier to which the leader will not come, because its part has ended with the
-    /// barriers that `view` has.
-    pub(crate) fn is_waited_at_after_end(&self, view: &View) -> bool {
-        // Relaxed: nothing is read on the strength of it.
-        view.end_outcome(BarrierWord(self.word.load(Ordering::Relaxed)), false) == Some(RegionEnd::Mismatch)
-    }
-
     /// Whether all other bees have exited. For the calibration of the start line, in whose regions no bee panics.
     pub(crate) fn has_ended(&self, view: &View) -> bool {
         // Acquire: pairs with the Release in `exit`, as in `wait_for_end`.
@@ -242,8 +235,8 @@ impl Barrier {
     }
 
     /// Waits, as the leader, whose body has returned, until the other bees have exited or a mismatch is found.
-    /// `some_asleep`: some of them were asleep when the region was started, or shortly before. The leader then polls
-    /// longer before it blocks.
+    /// `some_asleep`: some of them were asleep when the region was started. The leader then polls longer before it
+    /// blocks.
     ///
     /// When the leader has polled for a moment, or at once if some were asleep, it calls `stand_in`, which does what
     /// the leader can do in place of the others, and returns whether there was anything to try.

@@ -18,6 +18,15 @@ pub(crate) trait RegionBody: Sync {
 
     /// Runs the body on the calling bee, which `region` describes.
     fn run(&self, region: &RegionContext<'_>);
+
+    /// The same as a part of a region, which is a loop if its parts may run anywhere.
+    #[inline(always)]
+    fn run_part(&self, region: &RegionContext<'_>) {
+        if Self::RUNS_ANYWHERE {
+            region.begin_loop();
+        }
+        self.run(region);
+    }
 }
 
 /// A reference to a body is a body as well. In a team of several groups, each group's cell holds such a reference.
@@ -60,11 +69,8 @@ impl BodyFn {
         /// # Safety
         /// As `BodyFn::run`.
         unsafe fn run<P: RegionBody>(cell: &ClosureCell, region: &RegionContext<'_>) {
-            if P::RUNS_ANYWHERE {
-                region.note_loop();
-            }
             // SAFETY: the caller promises that there is a `P` in `cell`, and that it stays there.
-            unsafe { cell.with(|body: &P| body.run(region)) }
+            unsafe { cell.with(|body: &P| body.run_part(region)) }
         }
         Self(run::<P>)
     }

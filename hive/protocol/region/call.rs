@@ -10,6 +10,9 @@
 //!   the region has failed: see [`RegionContext::fail`].
 //! - The work is its bee's alone. In it the bee begins no other call, because the others do not come to that, or come
 //!   to it another number of times. [`is_allowed_in`] has the exceptions.
+//!
+//! In a part of a loop that is a region of its own, a bee begins none of them at all: the bees of such a loop need not
+//! be there at the same time ([`RegionContext::begin_loop`]).
 
 use std::mem;
 
@@ -62,12 +65,24 @@ fn is_allowed_in(inner: Operation, outer: Operation) -> bool {
 }
 
 impl<'c> RegionContext<'c> {
+    /// The bee begins its part of a region that is a loop. It will meet no other bee in it.
+    #[inline(always)]
+    pub(crate) fn begin_loop(&self) {
+        self.progress.set(Progress::InLoop);
+    }
+
+    /// Whether the bee is in its part of such a region, and has not failed in it.
+    #[inline(always)]
+    pub(crate) fn is_loop(&self) -> bool {
+        self.progress.get() == Progress::InLoop
+    }
+
     /// The bee begins a call. In a destructor that must not panic, a call that cannot be begun is given out as well,
     /// but all [exchanges](Self::exchange) in it fail.
     ///
     /// # Panics
-    /// If the bee is in the work of a call in which it must not begin this one. If a call of this bee has failed
-    /// before, it unwinds out of the region.
+    /// If the bee is in a loop, or in the work of a call in which it must not begin this one. If a call of this bee has
+    /// failed before, it unwinds out of the region.
     #[inline(always)]
     #[track_caller]
     pub(crate) fn begin_call(&'c self, operation: Operation) -> Call<'c> {
@@ -86,6 +101,10 @@ impl<'c> RegionContext<'c> {
         match self.progress.get() {
             Progress::InBody => true,
             Progress::InCall(outer) if is_allowed_in(inner, outer) => true,
+            Progress::InLoop => {
+                self.refuse_in_loop(inner);
+                false
+            }
             Progress::InCall(outer) => {
                 self.panic_or_fail(format_args!(
                     "bee {} of {} calls {} in the work of its {}, which must not itself wait for the bees or share \
@@ -104,6 +123,19 @@ impl<'c> RegionContext<'c> {
         }
     }
 
+    /// Panics because the bee calls this in a part of a loop that is a region of its own.
+    #[cold]
+    #[track_caller]
+    pub(crate) fn refuse_in_loop(&self, inner: Operation) {
+        self.panic_or_fail(format_args!(
+            "bee {} of {} calls {} in a loop that is a region of its own, such as par_for, whose bees need not be \
+             there at the same time: use for_each or for_range in spmd",
+            self.id(),
+            self.bees(),
+            inner.name(),
+        ));
+    }
+
     /// Whether the bee has failed: a call of it has ended by a panic, or it has left a barrier without having passed
     /// it. Others may have passed that barrier, and may still be reading what the bee has written to its exchange slot
     /// for it.
@@ -116,7 +148,7 @@ impl<'c> RegionContext<'c> {
     pub(crate) fn failure(&self) -> Option<Unfinished> {
         match self.progress.get() {
             Progress::Failed(unfinished) => Some(unfinished),
-            Progress::InBody | Progress::InCall(_) => None,
+            Progress::InBody | Progress::InLoop | Progress::InCall(_) => None,
         }
     }
 

@@ -56,9 +56,9 @@ impl StallWord {
         Self(changes.wrapping_add(Self::CHANGE) | u64::from(stalled))
     }
 
-    /// The word after a confirmation for so many bees.
-    fn with_confirmations(self, bees: u32) -> Self {
-        Self(self.0 + u64::from(bees) * Self::CONFIRMED)
+    /// The word after a confirmation.
+    fn with_confirmation(self) -> Self {
+        Self(self.0 + Self::CONFIRMED)
     }
 }
 
@@ -130,20 +130,8 @@ impl RegionContext<'_> {
         if self.own_group().bees < self.bees() || self.has_outside_help() {
             return None;
         }
-        let bees = self.bees_stalled_by_one();
-        detector.update(|stalled| stalled + bees);
+        detector.update(|stalled| stalled + 1);
         Some(StallGuard { region: self, last_confirmed: Cell::new(None) })
-    }
-
-    /// How many bees are stalled if this part of the region is. Usually that is this bee. If a leader runs the part in
-    /// this bee's name, the leader is stalled as well: its own part has ended, but it does not count as having left.
-    ///
-    /// One case is different. If the queen has begun a loop alone and runs this part from then, this bee comes to the
-    /// loop by itself once it has been started, finds nothing to do and leaves. So it counts as having left, and only
-    /// the queen is stalled.
-    fn bees_stalled_by_one(&self) -> u32 {
-        let has_been_excused = self.is_stood_in_for() && self.led_parts().unstarted().is_none();
-        1 + u32::from(has_been_excused)
     }
 }
 
@@ -169,7 +157,7 @@ impl StallGuard<'_> {
         if word.stalled() + at_end < region.bees() || can_proceed() || region.is_poisoned() {
             return false;
         }
-        let confirmed = word.with_confirmations(region.bees_stalled_by_one());
+        let confirmed = word.with_confirmation();
         // Relaxed: it hands nothing over. It fails if a bee has become stalled, stopped being so, or confirmed since
         // the word was read; the caller then asks again later.
         if shared_word.compare_exchange(word.0, confirmed.0, Ordering::Relaxed, Ordering::Relaxed).is_err() {
@@ -182,7 +170,7 @@ impl StallGuard<'_> {
 
 impl Drop for StallGuard<'_> {
     fn drop(&mut self) {
-        self.region.team().deadlock_detector.update(|stalled| stalled - self.region.bees_stalled_by_one());
+        self.region.team().deadlock_detector.update(|stalled| stalled - 1);
     }
 }
 
@@ -194,7 +182,7 @@ mod tests {
     fn each_change_voids_all_confirmations() {
         let word = StallWord(0).with_stalled(2);
         assert_eq!((word.stalled(), word.confirmed(), word.changes()), (2, 0, 1));
-        let word = word.with_confirmations(1).with_confirmations(1);
+        let word = word.with_confirmation().with_confirmation();
         assert_eq!((word.stalled(), word.confirmed(), word.changes()), (2, 2, 1));
         let word = word.with_stalled(1);
         assert_eq!((word.stalled(), word.confirmed(), word.changes()), (1, 0, 2));

@@ -28,7 +28,7 @@ impl GroupPart<'_> {
     }
 }
 
-/// The parts of the groups that a bee leads in one region, and what else it has to see to at a barrier.
+/// The parts of the groups that a bee leads in one region, and the region if its queen has begun it alone.
 #[derive(Clone, Copy)]
 pub(crate) struct LedParts<'c> {
     /// The parts, the widest first. The entries after the last part are `None`.
@@ -36,7 +36,7 @@ pub(crate) struct LedParts<'c> {
     /// The region, if its queen has begun it alone. Only she has this, in her own part and in those that she runs in
     /// the names of workers before she starts the region.
     unstarted: Option<&'c Unstarted>,
-    /// Whether there are no parts and `unstarted` is None. Then a barrier has nothing to do but to wait.
+    /// Whether there are no parts. Then a barrier has nothing to do but to wait.
     is_empty: bool,
 }
 
@@ -53,7 +53,7 @@ impl<'c> LedParts<'c> {
 
     /// The same parts, for the queen of a region that may have to be started yet.
     pub(crate) fn with_unstarted(self, unstarted: &'c Unstarted) -> Self {
-        Self { unstarted: Some(unstarted), is_empty: false, ..self }
+        Self { unstarted: Some(unstarted), ..self }
     }
 
     /// Removes and returns the widest part, marked as not collected. For the queen, whose own group this is.
@@ -76,8 +76,7 @@ impl<'c> LedParts<'c> {
         self.unstarted
     }
 
-    /// Whether the bee has nobody to see to at a barrier: it leads no group, and is not the queen of a region that she
-    /// has begun alone.
+    /// Whether the bee leads no group.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.is_empty

@@ -2,9 +2,8 @@
 //! can run them all, one after another, in the names of the bees. She does so where the workers sleep and the loop is
 //! expected to be too short to wake them for (`pool/lone_loops.rs`): then the workers never hear of it.
 //!
-//! She starts it on the workers after all, as any other region, when it takes longer than was expected, or when a part
-//! waits for other bees. The workers then run the parts that she has not begun. The steps and why they are right are in
-//! `docs/lone-loops.md`.
+//! She starts it on the workers after all, as any other region, when it takes longer than was expected. They then run
+//! the parts that she has not begun. The steps and why they are right are in `docs/lone-loops.md`.
 
 #![allow(unsafe_code)]
 
@@ -93,7 +92,7 @@ impl Team {
         self.slot(0).counters.increment(Counter::Regions);
         self.last_unstarted.set(word);
         self.set_activity(0, || Activity::InRegion(0));
-        self.run_catching_panic(&queen, || body.run(&queen));
+        self.run_catching_panic(&queen, || body.run_part(&queen));
         self.run_other_parts(&queen, &unstarted, &rest);
         let is_poisoned = match unstarted.some_asleep.get() {
             Some(some_asleep) => self.end_groups(queen_guard, &queen, body_fn, true, some_asleep),
@@ -112,7 +111,6 @@ impl Team {
         unstarted: &Unstarted,
         rest: &RestOfLoop<'_, P>,
     ) {
-        // In the order of the ids: a part that waits for the turn of an earlier one then finds that this has had it.
         for id in 1..queen.bees() {
             self.start_if_long(queen, unstarted);
             if unstarted.is_started() {
@@ -120,7 +118,7 @@ impl Team {
             }
             // Relaxed: the start publishes it.
             rest.begun.store(id + 1, Ordering::Relaxed);
-            self.run_part_of(id, queen, queen.own_group(), queen.led_parts(), |region| rest.body.run(region));
+            self.run_part_of(id, queen, queen.own_group(), queen.led_parts(), |region| rest.body.run_part(region));
         }
     }
 
@@ -132,15 +130,6 @@ impl Team {
         self.poison.is_set_for(queen.epoch())
     }
 
-    /// Starts the region on the workers, if it has not been started yet. Called on its queen's thread before a part of
-    /// it waits for other bees.
-    #[inline(always)]
-    pub(crate) fn start_if_unstarted(&self, region: &RegionContext<'_>) {
-        if let Some(unstarted) = region.led_parts().unstarted() {
-            self.start_late(region, unstarted);
-        }
-    }
-
     /// Starts the region on the workers if it has not been started yet and has taken longer than was expected.
     #[inline(never)]
     pub(crate) fn start_if_long(&self, region: &RegionContext<'_>, unstarted: &Unstarted) {
@@ -149,19 +138,16 @@ impl Team {
         }
     }
 
-    /// Starts the region on the workers, unless that has been done. `region` is the part that the queen is running: her
+    /// Starts the region on the workers. `region` is the part that the queen is running: her
     /// own, or one that she runs in a worker's name.
     #[cold]
     fn start_late(&self, region: &RegionContext<'_>, unstarted: &Unstarted) {
-        if unstarted.is_started() {
-            return;
-        }
         // A forked child has none of the workers.
         self.policy().abort_if_forked();
         // SAFETY: the order lies on the stack of `run_region_if_long`, which has made `unstarted` and has not returned.
         let &LateOrder { word, body_fn, rest } = unsafe { &*unstarted.order.cast() };
         // SAFETY: the queen of an unstarted region holds the queen lock, and the rest of the loop is in its place.
-        let sleepers = unsafe { self.start_groups(region, word, body_fn, rest, true, false) };
+        let sleepers = unsafe { self.start_groups(region, word, body_fn, rest, true) };
         unstarted.some_asleep.set(Some(sleepers.some_asleep));
     }
 

@@ -145,17 +145,11 @@ impl Team {
     /// The barrier was not completed, for the reason that the error says.
     #[inline]
     pub(crate) fn wait_at_barrier(&self, region: &RegionContext<'_>) -> Result<(), BarrierError> {
-        if region.is_stood_in_for() {
-            // The bee that runs this part has ended its own without coming to this barrier, or was let go from it.
-            let is_poisoned = self.poison.is_set_for(region.epoch());
-            return Err(if is_poisoned { BarrierError::Poisoned } else { BarrierError::Mismatch });
-        }
         let (id, barriers_passed) = (region.id(), region.barriers_passed());
         self.set_activity(id, || Activity::AtBarrier(barriers_passed as u32 + 1));
         let outcome = if region.led_parts().is_empty() {
             self.wait_in_own_group(region)
         } else {
-            self.start_if_unstarted(region);
             self.wait_with_led_groups(region)
         };
         self.set_activity(id, || Activity::InRegion(barriers_passed as u32 + 1));
@@ -196,8 +190,8 @@ impl Team {
     }
 
     /// Waits until all other bees of `part`, whose group the bee of `region` leads, have exited. `some_asleep`: some of
-    /// them were asleep when they were started, or shortly before. `body`: what to run in the name of those that are
-    /// away; None if each bee has to run its own part.
+    /// them were asleep when they were started. `body`: what to run in the name of those that have not begun; None if
+    /// each bee has to run its own part.
     ///
     /// If the wait finds a mismatch, the region is poisoned, the leader's panic is recorded, and the wait goes on. So
     /// the result is never `Mismatch`.

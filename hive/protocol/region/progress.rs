@@ -1,5 +1,5 @@
-//! How far a bee is in its region: whether it is in the middle of a call, and whether it has failed. Changed by
-//! `call.rs`.
+//! How far a bee is in its region: whether that is a loop, whether the bee is in the middle of a call, and whether it
+//! has failed. Changed by `call.rs`.
 
 use crate::protocol::region::exchange_slots::Operation;
 use crate::protocol::region::panics::Unfinished;
@@ -9,6 +9,8 @@ use crate::protocol::region::panics::Unfinished;
 pub(crate) enum Progress {
     /// In the region's body, outside of all calls.
     InBody,
+    /// In its part of a loop that is a region of its own, whose parts do not wait for each other.
+    InLoop,
     /// In the middle of this call; the innermost, if it is in several.
     InCall(Operation),
     /// It has not completed this. It will pass no barrier of the region any more.

@@ -31,35 +31,17 @@ impl Team {
     /// With the panic of the bee with the lowest id among those that panicked; see `RegionPanics::end_region`.
     #[inline]
     pub(crate) fn run_region<P: RegionBody>(&self, queen_guard: &mut QueenGuard<'_>, bees: u32, body: &mut P) {
-        self.run_region_as::<P, false>(queen_guard, bees, false, body);
+        self.run_region_timed_if(false, queen_guard, bees, body);
     }
 
-    /// The same for a loop. `is_timed`: whether her own part is timed.
-    #[inline]
-    pub(crate) fn run_loop_region<P: RegionBody>(
-        &self,
-        queen_guard: &mut QueenGuard<'_>,
-        bees: u32,
-        is_timed: bool,
-        body: &mut P,
-    ) {
-        self.run_region_as::<P, false>(queen_guard, bees, is_timed, body);
-    }
-
-    /// The same for a loop for which the workers have been called (`call_workers`).
-    #[inline]
-    pub(crate) fn run_called_region<P: RegionBody>(&self, queen_guard: &mut QueenGuard<'_>, bees: u32, body: &mut P) {
-        self.run_region_as::<P, true>(queen_guard, bees, true, body);
-    }
-
-    /// Both; `IS_CALLED`: whether the workers have been called.
+    /// The same; `must_time`: whether her own part is timed in any case, as that of some loops is.
     #[inline(always)]
     #[expect(unsafe_code, reason = "lays the caller's part where the team finds it")]
-    fn run_region_as<P: RegionBody, const IS_CALLED: bool>(
+    pub(crate) fn run_region_timed_if<P: RegionBody>(
         &self,
+        must_time: bool,
         queen_guard: &mut QueenGuard<'_>,
         bees: u32,
-        must_time: bool,
         body: &mut P,
     ) {
         debug_assert!(bees > 1, "a team of one meets nobody");
@@ -68,8 +50,7 @@ impl Team {
         // Most teams are all in one group. This function is for those.
         if own_group.bees < bees {
             let (body_fn, body) = (self.body_fn_in_mode_of::<&P>(queen_guard), ptr::from_ref(body).cast());
-            let how = (IS_CALLED, must_time);
-            return self.run_region_in_groups(queen_guard, bees, body_fn, body, P::RUNS_ANYWHERE, how);
+            return self.run_region_in_groups(must_time, queen_guard, bees, body_fn, body, P::RUNS_ANYWHERE);
         }
         let body_fn = self.body_fn_in_mode_of::<P>(queen_guard);
         let abort_guard = AbortOnUnwind::new("between the start of a region and its end");
@@ -83,7 +64,7 @@ impl Team {
         // left.
         unsafe { start_line.publish(word, StartOrder { body_fn, base: own_group.base }) };
         // From here on the workers that are awake run the body. Those that sleep are woken, or stood in for.
-        let Sleepers { some_asleep, is_timed } = self.wake_if_asleep(word, body_fn, [&own_group], IS_CALLED);
+        let Sleepers { some_asleep, is_timed } = self.wake_if_asleep(word, body_fn, [&own_group]);
         let queen = RegionContext::new(self, 0, bees, word.epoch(), own_group);
         // The queen's own run of the body, as bee 0.
         self.panics.begin_region(word.epoch());
@@ -91,7 +72,7 @@ impl Team {
         self.set_activity(0, || Activity::InRegion(0));
         let cold_part = self.cold_parts.begin_if(is_timed | must_time);
         // SAFETY: `store` has put a `P` there, and it stays until `stored` is dropped below.
-        self.run_catching_panic(&queen, || unsafe { closure_cell.with(|body: &P| body.run(&queen)) });
+        self.run_catching_panic(&queen, || unsafe { closure_cell.with(|body: &P| body.run_part(&queen)) });
         if let Some(part) = cold_part.end() {
             self.end_cold_part(&queen, body_fn, P::RUNS_ANYWHERE, part);
         }
@@ -112,19 +93,18 @@ impl Team {
     }
 
     /// The same for a team that is spread over several groups. `body_fn` runs a reference to the body, and `body` is
-    /// the address of that body. `runs_anywhere`: whether its parts may run on any bee's thread. `is_called`: whether
-    /// the workers have been called. `must_time`: whether her own part is timed in any case.
+    /// the address of that body. `runs_anywhere`: whether its parts may run on any bee's thread.
     // Kept out of line: inlined, it would take registers from `run_region`, which is the common case.
     #[inline(never)]
     #[expect(unsafe_code, reason = "runs the body by its address")]
     fn run_region_in_groups(
         &self,
+        must_time: bool,
         queen_guard: &mut QueenGuard<'_>,
         bees: u32,
         body_fn: BodyFn,
         body: *const (),
         runs_anywhere: bool,
-        (is_called, must_time): (bool, bool),
     ) {
         let abort_guard = AbortOnUnwind::new("between the start of a region of several groups and its end");
         let (own_group, led_parts) = queen_guard.queens_parts(self, bees);
@@ -132,7 +112,7 @@ impl Team {
         let queen = RegionContext::new(self, 0, bees, word.epoch(), own_group).with_led_parts(&led_parts);
         // SAFETY: the body stays where it is until the region has ended, and the caller holds the queen lock.
         let Sleepers { some_asleep, is_timed } =
-            unsafe { self.start_groups(&queen, word, body_fn, body, runs_anywhere, is_called) };
+            unsafe { self.start_groups(&queen, word, body_fn, body, runs_anywhere) };
         self.panics.begin_region(word.epoch());
         self.slot(0).counters.increment(Counter::Regions);
         self.set_activity(0, || Activity::InRegion(0));
@@ -164,7 +144,6 @@ impl Team {
         body_fn: BodyFn,
         body: *const (),
         runs_anywhere: bool,
-        is_called: bool,
     ) -> Sleepers {
         if runs_anywhere {
             // Before the start, for the workers that lead groups.
@@ -179,7 +158,7 @@ impl Team {
             // had left.
             unsafe { start_line.publish(word, StartOrder { body_fn, base: part.base }) };
         }
-        self.wake_if_asleep(word, body_fn, parts, is_called)
+        self.wake_if_asleep(word, body_fn, parts)
     }
 
     /// Waits until all workers of a region that `start_groups` has started have left it, and takes the closure back.
@@ -259,6 +238,6 @@ impl Team {
             // waited until all of them had left.
             unsafe { start_line.publish(word, StartOrder { base: part.base, ..order }) };
         }
-        self.wake_if_asleep(word, order.body_fn, led_parts.iter(), false).some_asleep
+        self.wake_if_asleep(word, order.body_fn, led_parts.iter()).some_asleep
     }
 }

@@ -49,21 +49,17 @@ pub(crate) struct RegionContext<'c> {
     led_parts: &'c LedParts<'c>,
     /// How many barriers the bee has passed in this region.
     barriers_passed: Cell<u64>,
-    /// Which call the bee is in the middle of, or that it has failed.
+    /// Whether the bee is in a loop, or which call it is in the middle of, or that it has failed.
     pub(super) progress: Cell<Progress>,
     /// Of a team of one: the size that the body wants the hive to have afterwards (0: none), and in the highest bit
-    /// `HAS_FAILED`. Both are in one word, so that the end of such a region needs a single look. Of a worker: `LOOP`,
-    /// or 0.
+    /// `HAS_FAILED`. Both are in one word, so that the end of such a region needs a single look.
     resize_at_region_end: Cell<u32>,
 }
 
 /// The flag in `resize_at_region_end` that says that the bee of a team of one has failed.
 const HAS_FAILED: u32 = 1 << 31;
 
-/// What stands in `resize_at_region_end` of a worker if the parts of the region may run on any bee's thread.
-const LOOP: u32 = 1 << 30;
-
-const _: () = assert!(MAX_BEES < LOOP);
+const _: () = assert!(MAX_BEES < HAS_FAILED);
 
 impl<'c> RegionContext<'c> {
     #[inline(always)]
@@ -93,27 +89,9 @@ impl<'c> RegionContext<'c> {
         Self { runner, ..self }
     }
 
-    /// Notes, for a worker, that the parts of this region may run on any bee's thread.
-    #[inline(always)]
-    pub(crate) fn note_loop(&self) {
-        self.resize_at_region_end.set(LOOP);
-    }
-
-    /// Whether that has been noted.
-    #[inline(always)]
-    pub(crate) fn is_loop(&self) -> bool {
-        self.resize_at_region_end.get() == LOOP
-    }
-
     /// The bee on whose thread this part runs.
     pub(crate) fn runner(&self) -> u32 {
         self.runner
-    }
-
-    /// Whether another bee runs this part in this bee's name. Its own part has ended, so it will come to no barrier.
-    #[inline(always)]
-    pub(crate) fn is_stood_in_for(&self) -> bool {
-        self.runner != self.id
     }
 
     /// The context of a team of one: the calling thread is its only bee, starts no worker and waits for nobody.
@@ -254,13 +232,14 @@ impl<'c> RegionContext<'c> {
         }
     }
 
-    /// The barrier of a call that the bee is in.
+    /// The barrier of a call that the bee is in, and has not failed in.
     ///
     /// # Panics
     /// As [`barrier`](Self::barrier).
     #[inline]
     #[track_caller]
     pub(crate) fn meet(&self) {
+        debug_assert!(!self.is_loop() && !self.has_failed(), "who may not begin a call does not come to its barrier");
         if self.bees > 1 {
             if let Err(error) = self.team.wait_at_barrier(self) {
                 return self.leave_broken_barrier(error);
@@ -314,7 +293,6 @@ impl<'c> RegionContext<'c> {
 
     #[inline]
     fn wait(&self, spinner: &mut NappingSpinner<'_>, condition: impl FnMut() -> bool, after_nap: impl FnMut()) {
-        self.team.start_if_unstarted(self);
         self.log(|| Event::WaitBegin);
         let outcome = self.poll_until(spinner, condition, after_nap);
         self.log(|| Event::WaitEnd);
@@ -344,11 +322,6 @@ impl<'c> RegionContext<'c> {
             if self.team.poison.is_set_for(self.epoch) {
                 return Err(BarrierError::Poisoned);
             }
-            // The bee that runs this part is the one that would notice, at the end of its own, that another bee waits
-            // at a barrier to which it will not come.
-            if self.is_stood_in_for() && self.own_group.barrier.is_waited_at_after_end(&self.view()) {
-                return Err(BarrierError::Mismatch);
-            }
             // The bee that makes the condition true does not know who waits for it, so it could wake nobody. Therefore
             // a waiter that has polled for long does not block, but naps.
             if spinner.spin_or_nap() {
@@ -372,15 +345,6 @@ impl<'c> RegionContext<'c> {
         }
         match error {
             BarrierError::Poisoned => panics::unwind_out_of_region(self.region_key()),
-            BarrierError::Mismatch if self.is_stood_in_for() => panic!(
-                "the part of bee {} of {}, which has run the part of bee {} as well, has ended, and a bee waits at \
-                 barrier number {}, which it will not come to; all bees must call barrier() equally often, counting \
-                 the collective operations, each of which is one",
-                self.runner,
-                self.bees,
-                self.id,
-                self.barriers_passed.get() + 1,
-            ),
             BarrierError::Mismatch => panic!(
                 "bee {} of {} waits at its barrier number {}, which another bee will not come to: its part \
                  of the region has ended; all bees must call barrier() equally often, counting the collective \

@@ -99,31 +99,25 @@ impl Team {
 
     /// Runs the part of worker `id`, which has been excused, and of those that it leads.
     fn stand_in_for(&self, id: u32, leader: &RegionContext<'_>, part: &GroupPart<'_>, body: LentBody<'_>) {
-        let mut ids = vec![id];
-        self.add_bees_led_by(id, leader.bees(), &mut ids);
-        // In the order of the ids, so that a part may wait for the turn of one before it.
-        ids.sort_unstable();
-        for id in ids {
-            self.run_part_of(id, leader, part, &LedParts::NONE, |region| body.run(region));
-        }
+        self.run_parts_led_by(id, leader, part, body);
         // It arrives for the one that was excused, and so for all that this one would have arrived for.
         self.arrive_at_end(part, &RegionContext::new(self, id, leader.bees(), leader.epoch(), *part));
     }
 
-    /// Adds to `ids` the bees of the groups that bee `leader` leads in a team of `bees`. These have not been started,
-    /// and will not be, if the bee that would start them has been excused.
-    fn add_bees_led_by(&self, leader: u32, bees: u32, ids: &mut Vec<u32>) {
+    /// Runs the part of bee `id`, and of the bees in the groups that it leads. These have not been started, and will
+    /// not be, if the bee that would start them has been excused.
+    fn run_parts_led_by(&self, id: u32, leader: &RegionContext<'_>, part: &GroupPart<'_>, body: LentBody<'_>) {
+        self.run_part_of(id, leader, part, &LedParts::NONE, |region| body.run(region));
         let shape = &self.fixed.shape;
-        for group_id in shape.led_groups(leader) {
-            for &id in &shape.bees_of(group_id)[1..shape.count_within(group_id, bees) as usize] {
-                ids.push(id);
-                self.add_bees_led_by(id, bees, ids);
+        for group_id in shape.led_groups(id) {
+            for &led in &shape.bees_of(group_id)[1..shape.count_within(group_id, leader.bees()) as usize] {
+                self.run_parts_led_by(led, leader, part, body);
             }
         }
     }
 
     /// Runs the part of bee `id` by `run`, on the thread of `leader`. `led_parts`: those of the leader if it is the
-    /// queen of a region that has not been started yet, because this part may be what waits for the start. Else none.
+    /// queen of a region that has not been started yet, because that may turn out to be long in this part. Else none.
     pub(crate) fn run_part_of(
         &self,
         id: u32,

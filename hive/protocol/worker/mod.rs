@@ -5,7 +5,6 @@
 //! See `docs/resize.md`.
 
 pub(crate) mod availability;
-pub(crate) mod call_workers;
 pub(crate) mod hired;
 pub(crate) mod last_cpu;
 pub(crate) mod main_loop;

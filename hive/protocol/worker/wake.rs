@@ -5,7 +5,6 @@
 //! | who wakes | whom | when | function |
 //! |---|---|---|---|
 //! | the queen; a leader of groups | the workers of its groups | after a start, if any bee sleeps | `wake_if_asleep` |
-//! | the caller of a loop | the workers that it needs | before the start | `call_workers` (`call_workers.rs`) |
 //! | a worker woken for a region | its wake range | before anything else | `wake_region_range` |
 //! | a thread that has queued tasks | sleepers, the nearest first | as many as the protocol says | `notify_of_jobs` |
 //! | a worker woken for tasks | as many as it was asked to | before anything else | `wake_requested` |
@@ -49,7 +48,7 @@ const REGIONS_PER_TIMING: u64 = 8;
 /// What the start of a region has found.
 #[derive(Clone, Copy)]
 pub(crate) struct Sleepers {
-    /// Whether any worker was asleep, or the workers have been called from their sleep.
+    /// Whether any worker was asleep.
     pub(crate) some_asleep: bool,
     /// Whether the leader's part is to be timed.
     pub(crate) is_timed: bool,
@@ -211,24 +210,17 @@ impl Team {
     /// Called after a start in the groups of `parts`, for a team of `bees` that runs `body`: makes sure that workers
     /// that are asleep come to the region. It wakes the workers that wait for starts in these groups. Those that lead
     /// further groups start them in turn.
-    ///
-    /// `is_called`: whether the workers have been called before. Not all of them need have been, and some may have
-    /// fallen asleep again since.
     #[inline(always)]
     pub(crate) fn wake_if_asleep<'s, 'c: 's>(
         &'c self,
         word: StartWord,
         body: BodyFn,
         parts: impl IntoIterator<Item = &'s GroupPart<'c>>,
-        is_called: bool,
     ) -> Sleepers {
         if !self.is_any_asleep(word.bees()) {
-            if is_called {
-                self.go_on_beside_woken(Rebind::Yes);
-            }
-            return Sleepers { some_asleep: is_called, is_timed: is_called };
+            return Sleepers { some_asleep: false, is_timed: false };
         }
-        let is_short = !is_called && self.cold_parts.are_short(body.key().hash());
+        let is_short = self.cold_parts.are_short(body.key().hash());
         // Where a worker sleeps unbound it also runs unbound, if that cannot be for long.
         self.wake_groups(parts, if is_short { Rebind::No } else { Rebind::Yes });
         // On a core that has been idle, to read the clock takes microseconds.
@@ -260,14 +252,8 @@ impl Team {
             self.wake_bees(&bees[1..], rebind);
             self.log(bees[0], || Event::WakeEnd);
         }
-        // After the wake-ups, not before: on a core that has been idle each step takes long, and meanwhile the workers
-        // wake up.
-        self.go_on_beside_woken(rebind);
-    }
-
-    /// For a thread that has started a region for which workers have been woken or called, and is about to run its own
-    /// part: sees to it that it does not stay on a CPU that a worker needs.
-    fn go_on_beside_woken(&self, rebind: Rebind) {
+        // The calling thread is about to run its own part, and must not stay on a CPU that a worker needs. After the
+        // wake-ups, not before: on a core that has been idle each step takes long, and meanwhile the workers wake up.
         self.policy().give_way_to_workers();
         if rebind == Rebind::Yes {
             self.policy().note_waker();

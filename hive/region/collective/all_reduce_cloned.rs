@@ -62,7 +62,9 @@ impl Bee<'_> {
         });
         let combined = values.and_then(|values| values.into_iter().reduce(op));
         let passed_before = self.context.barriers_passed();
-        self.context.meet();
+        if !self.context.has_failed() {
+            self.context.meet();
+        }
         let result = if self.context.barriers_passed() == passed_before {
             // In a destructor that must not panic, nobody may have come to either barrier: then the value stays, and
             // this bee makes do with a clone of its own.

@@ -23,15 +23,17 @@ use crate::region::nesting;
 /// use hive::{Ordered, Schedule};
 ///
 /// let (turns, sums) = (Ordered::new(0..100), Mutex::new(vec![0.0]));
-/// hive::par_for((0..100, Schedule::StaticChunk(1)), |range, bee| {
-///     for i in range {
-///         let x = (i as f64).sqrt(); // in parallel
-///         bee.ordered(&turns, i, || { // one after the other
-///             let mut sums = sums.lock().unwrap();
-///             let before = sums[i];
-///             sums.push(before + x);
-///         });
-///     }
+/// hive::spmd_all(|bee| {
+///     bee.for_range((0..100, Schedule::StaticChunk(1)), |range| {
+///         for i in range {
+///             let x = (i as f64).sqrt(); // in parallel
+///             bee.ordered(&turns, i, || { // one after the other
+///                 let mut sums = sums.lock().unwrap();
+///                 let before = sums[i];
+///                 sums.push(before + x);
+///             });
+///         }
+///     });
 /// });
 /// assert!(sums.into_inner().unwrap().is_sorted());
 /// ```
@@ -194,8 +196,9 @@ impl Bee<'_> {
     /// ```
     ///
     /// # Panics
-    /// If `order` does not contain `index`; and in the work of another call, except in the bodies of loops. If `work`
-    /// panics, the region has failed, whatever is caught: see [`barrier`](Self::barrier).
+    /// If `order` does not contain `index`; in the work of another call, except in the bodies of
+    /// [`for_each`](Self::for_each) and [`for_range`](Self::for_range); and in the body of a loop that is a region of
+    /// its own, such as [`par_for`](crate::par_for). If `work` panics, the region has failed, whatever is caught: see [`barrier`](Self::barrier).
     ///
     /// If the index can never become the next one: each bee of the team either has returned from the region's body or
     /// waits here, and none of those that wait has the index that is next. Bees that have waited for long find this
@@ -213,6 +216,10 @@ impl Bee<'_> {
     #[doc(alias = "omp ordered")]
     pub fn ordered<R>(&self, order: &Ordered, index: usize, work: impl FnOnce() -> R) -> R {
         let call = self.context.begin_call(Operation::Ordered);
+        if self.context.has_failed() {
+            // A destructor that must not panic.
+            return work();
+        }
         assert!(order.indices.contains(&index), "index {index} has no turn among {:?}", order.indices);
         // The two smallest numbers are `ANY_REGION` and `RESETTING`, so they cannot be keys.
         let region = self.context.region_key().max(RESETTING + 1);
@@ -237,6 +244,10 @@ impl Bee<'_> {
         // go by the index alone, whatever the key says.
         let is_alone = self.context.bees() == 1;
         let is_among_others = if is_alone { nesting::is_waited_for() } else { self.context.has_outside_help() };
+        if is_among_others && nesting::is_inside_loop() {
+            self.context.refuse_in_loop(Operation::Ordered);
+            return false;
+        }
         if is_among_others {
             // Acquire: as in `is_next`; pairs with the Release in `AdvanceOnDrop`, of a bee of whatever region.
             return self

@@ -81,11 +81,6 @@ impl WaitPolicy {
         true
     }
 
-    /// See `give_way_to_workers`.
-    pub(crate) fn is_on_worker_cpu(&self) -> bool {
-        false
-    }
-
     /// In the library an unbound worker leaves the CPU of the thread that wakes it.
     pub(crate) fn note_waker(&self) {}
 

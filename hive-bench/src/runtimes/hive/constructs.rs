@@ -59,8 +59,9 @@ impl HiveTeam {
 
     fn ordered(&self, times: usize, delay: &CachePadded<Delay>) {
         let turns = &CachePadded::new(Ordered::new(0..times));
-        self.hive.par_for((0..times, Schedule::StaticChunk(1)), move |range, bee| {
-            range.for_each(|index| bee.ordered(turns, index, || delay.wait()));
+        let shared = &CachePadded::new(Loop::new(0..times, Schedule::StaticChunk(1)));
+        self.hive.spmd(self.threads, move |bee| {
+            bee.for_each(shared, |range| range.for_each(|index| bee.ordered(turns, index, || delay.wait())));
         });
     }
 

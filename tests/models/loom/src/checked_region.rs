@@ -36,21 +36,16 @@ impl CheckedRegion {
         self.run_by(bees, |body| hive.loop_region(bees, start, body));
     }
 
-    /// The same for a region whose workers are called before, and in which each bee runs its own part.
-    pub(crate) fn run_called(&mut self, hive: &Hive, bees: u32) {
-        self.run_by(bees, |body| hive.called_region(bees, body));
-    }
-
-    /// The same for a loop that is started at the latest when the queen waits, with two barriers in each part.
-    pub(crate) fn run_loop_with_barrier(&mut self, hive: &Hive, bees: u32) {
-        let with_barrier = |body: &(dyn Fn(&RegionContext<'_>) + Sync)| {
+    /// The same for a loop whose parts look twice whether it is to be started on the workers.
+    pub(crate) fn run_loop_in_chunks(&mut self, hive: &Hive, bees: u32) {
+        let in_chunks = |body: &(dyn Fn(&RegionContext<'_>) + Sync)| {
             hive.loop_region(bees, LoopStart::IfLong, |context| {
-                context.barrier();
-                context.barrier();
+                context.start_if_long();
+                context.start_if_long();
                 body(context);
             });
         };
-        self.run_by(bees, with_barrier);
+        self.run_by(bees, in_chunks);
     }
 
     /// Runs one round of `bees` bees by calling `run` with the body.

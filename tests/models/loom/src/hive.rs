@@ -50,9 +50,7 @@ impl<F: Fn(&RegionContext<'_>) + Sync, const RUNS_ANYWHERE: bool> RegionBody for
 pub(crate) enum LoopStart {
     /// On the workers, of whom those that sleep are woken.
     AtOnce,
-    /// The same, but they have been called before.
-    Called,
-    /// On the workers only if the queen's own part is long or waits for others.
+    /// On the workers only if the queen's own part is long.
     IfLong,
 }
 
@@ -267,25 +265,11 @@ impl Hive {
                 }
                 catch_unwind(AssertUnwindSafe(|| self.team.run_region(&mut lock, bees, &mut body)))
             }
-            LoopStart::Called => self.call_and_run(bees, &mut body),
             LoopStart::IfLong => {
                 let mut lock = self.team.become_queen();
                 catch_unwind(AssertUnwindSafe(|| self.team.run_region_if_long(&mut lock, bees, &body, Deadline)))
             }
         }
-    }
-
-    /// Runs a region for which the workers are called first, and in which each bee runs its own part.
-    pub(crate) fn called_region(&self, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) {
-        if self.call_and_run(bees, &mut ModelBody::<_, false>(body)).is_err() {
-            failure::fail("a called region in which nobody panicked ended by a panic");
-        }
-    }
-
-    fn call_and_run(&self, bees: u32, body: &mut impl RegionBody) -> std::thread::Result<()> {
-        self.team.call_workers(bees);
-        let mut lock = self.team.become_queen();
-        catch_unwind(AssertUnwindSafe(|| self.team.run_called_region(&mut lock, bees, body)))
     }
 
     /// Runs a region and returns the payload of the panic that it ends with. The queen lock is released only after the

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU32 as Unseen;
 
 use super::Model;
 use crate::exploration;
-use crate::hive::{Hive, LoopStart, PARK, SPIN};
+use crate::hive::{Hive, PARK, SPIN};
 use crate::protocol::region::region_context::RegionContext;
 use crate::sync::{AtomicU32, Ordering, WaitPolicy};
 
@@ -32,12 +32,6 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(3, "deadlock_panic", "a bee panics, and the queen, who waits for its turn, is not told", || {
         panicked(SPIN)
     }),
-    Model::bounded(
-        2,
-        "deadlock_in_name",
-        "the queen waits for a turn in the part of a worker, who comes and leaves, and is not told of a deadlock",
-        turn_in_name_of_worker,
-    ),
 ];
 
 /// Waits until `next_index` is `index`, and declares the bee stalled if that is not so at once. Returns whether the
@@ -124,20 +118,5 @@ fn panicked(policy: WaitPolicy) {
     assert_eq!(tellings.load(Ordering::Relaxed), 0, "the queen is told of a deadlock");
     let payload = outcome.expect_err("the worker's panic goes on");
     assert_eq!(payload.downcast_ref(), Some(&"the worker's"));
-    hive.end();
-}
-
-/// A loop that the queen begins alone. She waits in the part of bee 1 for the turn that bee 2 passes on, so the loop is
-/// started. Then bee 1 leaves it at once, since the queen has begun its part.
-fn turn_in_name_of_worker() {
-    let hive = Hive::with_workers(3, 3, PARK);
-    exploration::explore();
-    let turn = AtomicU32::new(0);
-    hive.loop_region(3, LoopStart::IfLong, |context| match context.id() {
-        1 => assert!(!wait_for_ordered_index(context, &turn, 1), "the queen is told that the turn never comes"),
-        // Release: pairs with the Acquire in `wait_for_ordered_index`.
-        2 => turn.store(1, Ordering::Release),
-        _ => {}
-    });
     hive.end();
 }

@@ -12,7 +12,7 @@ use crate::checked_task::CheckedTask;
 use crate::exploration;
 use crate::hive::{Hive, LoopStart, OtherThread, PARK, SPIN, SPIN_THEN_PARK};
 use crate::protocol::tasks::sleep::Sleep;
-use crate::sync::{self, Semaphore, WaitPolicy, set_looks_before_deadline, set_workers_are_unbound};
+use crate::sync::{Semaphore, WaitPolicy, set_looks_before_deadline, set_workers_are_unbound};
 
 pub(super) const MODELS: &[Model] = &[
     Model::bounded(
@@ -113,57 +113,11 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(2, "woken_later", "a loop is started after the queen has run the part of a worker as well", || {
         play(Hive::with_workers(3, 3, PARK), 3, &[Late(1), Exact])
     }),
-    Model::bounded(2, "woken_by_turn", "a part that the queen runs in a worker's name waits for a later one", turns),
-    Model::bounded(3, "woken_at_barrier", "a loop is started as the queen comes to a barrier in her own part", || {
-        play(Hive::with_workers(2, 2, PARK), 2, &[Meeting, Short, Exact])
+    Model::bounded(3, "woken_in_part", "a loop is started between two chunks of the queen's own part", || {
+        play(Hive::with_workers(2, 2, PARK), 2, &[InPart, Short, Exact])
     }),
-    Model::bounded(1, "woken_at_barrier_leader", "the same in two groups, both led by the queen", || {
-        play(Hive::on_nodes(&[0, 0, 1], PARK), 3, &[Meeting])
-    }),
-    Model::bounded(
-        4,
-        "called_once",
-        "a worker is called before a loop starts, and may fall asleep again before that",
-        || play(Hive::with_workers(2, 2, PARK), 2, &[Called]),
-    ),
-    Model::bounded(4, "called_exact", "the same before a region that needs each bee", || {
-        play(Hive::with_workers(2, 2, PARK), 2, &[CalledExact])
-    }),
-    Model::bounded(
-        3,
-        "called_then_exact",
-        "a worker that was called for a loop runs its part of the next region",
-        || play(Hive::with_workers(2, 2, PARK), 2, &[Called, Exact]),
-    ),
-    Model::bounded(3, "called_after_exact", "a worker may fall asleep after a region, as it is called", || {
-        play(Hive::with_workers(2, 2, PARK), 2, &[Exact, CalledExact])
-    }),
-    Model::bounded(2, "called_two", "two workers, of whom the queen wakes one for the other, and calls none", || {
-        play(Hive::with_workers(3, 3, PARK), 3, &[CalledExact, Called])
-    }),
-    Model::bounded(2, "called_leader", "the same for a worker that leads a group", || {
-        play(Hive::on_nodes(&[0, 1, 1], PARK), 3, &[CalledExact, Called])
-    }),
-    Model::bounded(
-        3,
-        "called_in_task",
-        "a worker that is called takes a task that lasts until the loop has returned",
-        || in_task(PARK, 1, LoopStart::Called),
-    ),
-    Model::bounded(
-        2,
-        "called_for_nothing",
-        "another thread calls the worker, and starts no loop, beside a region",
-        || call_beside(|rounds, hive| rounds.run(hive, 2)),
-    ),
-    Model::bounded(2, "called_by_two", "the same beside the caller of a loop", || {
-        call_beside(|rounds, hive| rounds.run_called(hive, 2))
-    }),
-    Model::bounded(2, "called_shrunk", "the same while the hive is made smaller and larger", || {
-        call_beside(|_, hive| {
-            hive.resize(1);
-            hive.resize(2);
-        })
+    Model::bounded(1, "woken_in_part_leader", "the same in two groups, both led by the queen", || {
+        play(Hive::on_nodes(&[0, 0, 1], PARK), 3, &[InPart])
     }),
     Model::bounded(2, "surplus_late", "a worker that is surplus takes part in two loops, or comes too late", || {
         made_surplus(PARK, LoopStart::AtOnce)
@@ -171,7 +125,6 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(3, "surplus_late_spin", "the same, and the worker does not sleep before it parks", || {
         made_surplus(SPIN, LoopStart::AtOnce)
     }),
-    Model::bounded(2, "surplus_called", "the same, and it is called first", || made_surplus(PARK, LoopStart::Called)),
     Model::bounded(3, "surplus_if_long", "the same in loops of which the queen begins the parts", || {
         made_surplus(PARK, LoopStart::IfLong)
     }),
@@ -194,20 +147,16 @@ pub(super) const MODELS: &[Model] = &[
 enum Kind {
     /// The queen may stand in for the workers. She wakes those that sleep.
     Loop,
-    /// The same, but she calls them before she starts it.
-    Called,
-    /// She calls them as well, but each bee runs its own part.
-    CalledExact,
     /// She runs all parts herself, and the workers never hear of it.
     Short,
     /// She runs one part more than this, and then starts the region on the workers, because that has taken long.
     Late(u32),
-    /// She starts it on the workers at a barrier in her own part.
-    Meeting,
+    /// She starts it on the workers between two chunks of her own part.
+    InPart,
     /// Each bee runs its own part.
     Exact,
 }
-use Kind::{Called, CalledExact, Exact, Late, Loop, Meeting, Short};
+use Kind::{Exact, InPart, Late, Loop, Short};
 
 /// Runs these regions in a hive of `bees` bees.
 fn play(hive: Hive, bees: u32, kinds: &[Kind]) {
@@ -215,19 +164,22 @@ fn play(hive: Hive, bees: u32, kinds: &[Kind]) {
     for kind in kinds {
         match kind {
             Loop => rounds.run_loop(&hive, bees, LoopStart::AtOnce),
-            Called => rounds.run_loop(&hive, bees, LoopStart::Called),
-            CalledExact => rounds.run_called(&hive, bees),
             Short => rounds.run_loop(&hive, bees, LoopStart::IfLong),
-            Meeting => rounds.run_loop_with_barrier(&hive, bees),
+            InPart => with_looks_before_deadline(0, || rounds.run_loop_in_chunks(&hive, bees)),
             Late(looks) => {
-                set_looks_before_deadline(*looks);
-                rounds.run_loop(&hive, bees, LoopStart::IfLong);
-                set_looks_before_deadline(u32::MAX);
+                with_looks_before_deadline(*looks, || rounds.run_loop(&hive, bees, LoopStart::IfLong));
             }
             Exact => rounds.run(&hive, bees),
         }
     }
     hive.end();
+}
+
+/// Runs `script` with deadlines that have passed after so many looks.
+fn with_looks_before_deadline(looks: u32, script: impl FnOnce()) {
+    set_looks_before_deadline(looks);
+    script();
+    set_looks_before_deadline(u32::MAX);
 }
 
 /// A loop that the queen runs alone ends with the panic of the bee with the lowest id, after all parts have run.
@@ -248,36 +200,11 @@ fn panic_in_short_loop() {
     hive.end();
 }
 
-/// A loop in which bee 1 waits until bee 2 has had its turn.
-fn turns() {
-    let hive = Hive::with_workers(3, 3, PARK);
-    exploration::explore();
-    let turn = sync::AtomicU32::new(0);
-    hive.loop_region(3, LoopStart::IfLong, |context| match context.id() {
-        // Acquire, and Release: what the waiter sees.
-        1 => context.wait_until(|| turn.load(sync::Ordering::Acquire) == 1),
-        2 => turn.store(1, sync::Ordering::Release),
-        _ => {}
-    });
-    hive.end();
-}
-
 /// Runs a script in which workers are bound to no CPU and expect the next region to find them asleep.
 fn unbound(script: impl FnOnce()) {
     set_workers_are_unbound(true);
     script();
     set_workers_are_unbound(false);
-}
-
-/// Another thread calls the worker while `script` runs. A region follows.
-fn call_beside(script: impl FnOnce(&mut CheckedRegion, &Hive)) {
-    let hive = Hive::with_workers(2, 2, PARK);
-    let other = OtherThread::spawn(&hive, |hive| hive.team.call_workers(2));
-    let mut rounds = CheckedRegion::new(2);
-    script(&mut rounds, &hive);
-    other.join();
-    rounds.run(&hive, 2);
-    hive.end();
 }
 
 /// The worker becomes surplus before loops that are still for two bees, and belongs to the hive again after them.
