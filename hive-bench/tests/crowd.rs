@@ -1,4 +1,4 @@
-//! `hive-bench crowd`, `captures` and `sweep` as their users run them. Nothing here looks at how long anything took.
+//! `hive-bench crowd`, `numeric`, `captures` and `sweep` as their users run them. Nothing here looks at how long anything took.
 
 mod common;
 
@@ -12,6 +12,23 @@ fn every_way_has_a_figure() {
     let lines: Vec<_> = text.lines().skip(2).map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
     assert_eq!(lines.iter().map(|words| words[0]).collect::<Vec<_>>(), ["alone", "free", "two"], "{text}");
     assert!(lines.iter().all(|words| words.len() >= 3 + 2 * 6 && !words.contains(&"-")), "{text}");
+}
+
+#[test]
+fn every_program_is_run_every_way() {
+    let output = hive_bench(&["numeric", "--quick", "--program", "red-black,sort"]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    let text = stdout(&output);
+    let words: Vec<Vec<_>> = text.lines().skip(2).map(|line| line.split_whitespace().collect()).collect();
+    let begins = ["red-black alone", "red-black free", "red-black rayon", "sort alone", "sort free", "sort rayon"];
+    for (words, begin) in words.iter().zip(begins) {
+        assert_eq!(words[..2].join(" "), begin, "{text}");
+        // The radix sort is not written as a region.
+        let missing = words.iter().filter(|word| **word == "-").count();
+        assert_eq!(missing, if words[0] == "sort" { 2 } else { 0 }, "{text}");
+    }
+    assert_eq!(words.iter().filter(|words| words[0] == "mean").count(), 3, "{text}");
+    assert!(text.lines().last().is_some_and(|line| line.starts_with("worst: a hive's loops take ")), "{text}");
 }
 
 #[test]
@@ -35,6 +52,7 @@ fn a_sweep_ends_with_the_line_that_matters() {
 fn bad_usage_names_the_flag() {
     refused(&["crowd", "--scene", "crowded"], &["--scene", "crowded", "alone"]);
     refused(&["crowd", "--seconds", "0"], &["--seconds", "such as 1 or 0.2"]);
+    refused(&["numeric", "--program", "chess"], &["--program", "chess", "wavefront"]);
     refused(&["sweep", "--pause", "0"], &["--pause"]);
 }
 

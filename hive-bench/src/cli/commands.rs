@@ -8,7 +8,7 @@ use clap::Subcommand;
 use crate::commands::numa;
 #[cfg(feature = "hwloc")]
 use crate::commands::topo;
-use crate::commands::{captures, compare, crowd, generate, latency, report, sweep, trace};
+use crate::commands::{captures, compare, crowd, generate, latency, numeric, report, sweep, trace};
 use crate::model;
 #[cfg(feature = "mpi")]
 use crate::mpi;
@@ -18,7 +18,7 @@ use crate::runtimes::openmp;
 use crate::system::cpus;
 use crate::system::exit::Outcome;
 
-/// What the program can do beside running the suite. The last five are hidden: the program starts itself with them.
+/// What the program can do beside running the suite. The last six are hidden: the program starts itself with them.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Print the report of an earlier run once more, from the file that --json left
@@ -72,6 +72,11 @@ pub(crate) enum Command {
     /// Every measurement is a process of its own, whose main thread is bound to no CPU and whose runtime is as it is by
     /// default. Exit codes: 0 if all is well, 1 if something could not be measured, 2 for bad usage.
     Crowd(crowd::Arguments),
+    /// Measure what ordinary numeric programs take by plain loops, by Rayon and by hive, alone and beside other programs
+    ///
+    /// Every measurement is a process of its own, as in crowd, and every answer is checked against the plain loops'.
+    /// Exit codes: 0 if all is well, 1 if something could not be measured or was wrong, 2 for bad usage.
+    Numeric(numeric::Arguments),
     /// Measure what a loop pays for the words that its body captures
     Captures,
     /// Measure loops of 1 to 1,048,576 indices against the plain loop, and say where hive is at its worst
@@ -88,6 +93,9 @@ pub(crate) enum Command {
     /// Measure one thing for `crowd`.
     #[command(hide = true)]
     CrowdRunner { job: String },
+    /// Measure one thing for `numeric`.
+    #[command(hide = true)]
+    NumericRunner { job: String },
     /// Keep a CPU busy, until standard input ends.
     #[command(hide = true)]
     Busy { cpu: Option<usize> },
@@ -114,12 +122,14 @@ impl Command {
             #[cfg(feature = "hwloc")]
             Self::Numa(arguments) => numa::main(arguments),
             Self::Crowd(arguments) => crowd::main(arguments),
+            Self::Numeric(arguments) => numeric::main(arguments),
             Self::Captures => captures::main(),
             Self::Sweep(arguments) => sweep::main(arguments),
             #[cfg(feature = "mpi")]
             Self::Mpi(arguments) => mpi::main(arguments),
             Self::Runner { job } => runner::main(job),
             Self::CrowdRunner { job } => crowd::runner::main(job),
+            Self::NumericRunner { job } => numeric::runner::main(job),
             Self::Busy { cpu } => crowd::busy::main(*cpu),
             Self::OpenmpLibrary => runner::answer(openmp::library()),
             Self::HiveReport => runner::answer(HiveTeam::report(&cpus::in_order_of_use())),

@@ -9,6 +9,7 @@ pub(crate) mod latency;
 pub(crate) mod list;
 #[cfg(feature = "hwloc")]
 pub(crate) mod numa;
+pub(crate) mod numeric;
 pub(crate) mod report;
 pub(crate) mod sweep;
 #[cfg(feature = "hwloc")]

@@ -2,6 +2,8 @@
 
 pub(crate) mod driver;
 pub(crate) mod launch;
+pub(crate) mod own_process;
 pub(crate) mod plan;
+pub(crate) mod rounds;
 pub(crate) mod runner;
 pub(crate) mod sizes;

@@ -13,17 +13,17 @@ use std::time::{Duration, SystemTime};
 use clap::{Args, ValueEnum, value_parser};
 
 use crate::kernels::roots;
+use crate::run::own_process;
+use crate::run::rounds::Rounds;
+use crate::system::cpus;
 use crate::system::exit::{Failure, Outcome, fine_if};
-use crate::system::machine::{self, Machine};
-use crate::system::{cpus, progress, start};
+use crate::system::machine::Machine;
 use busy::Busy;
 use runner::{Job, Measured};
 use scene::{Scene, Way};
 
 /// Until all processes of a scene run and their teams are there.
 const START: Duration = Duration::from_millis(200);
-/// The order within a round, the same from run to run.
-const SEED: u64 = 7;
 
 /// What is measured, and for how long.
 #[derive(Debug, Args)]
@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
 }
 
 /// Seconds as typed, such as `1` or `0.2`.
-fn seconds(text: &str) -> Result<f64, String> {
+pub(super) fn seconds(text: &str) -> Result<f64, String> {
     let seconds = text.parse::<f64>().ok().filter(|seconds| *seconds > 0.0 && *seconds <= 3600.0);
     seconds.ok_or_else(|| "name seconds above 0, up to 3600, such as 1 or 0.2".to_owned())
 }
@@ -67,42 +67,29 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
     let ways = Way::present();
     // Once for all: a process that found it out by itself, beside others, would run a shorter loop.
     let indices_a_ms = roots::count_for(Duration::from_millis(1));
-    let measurements = rows.len() * ways.len() * usize::from(arguments.rounds);
-    let expected = (START + Duration::from_secs_f64(arguments.seconds)) * measurements as u32;
-    eprintln!("{measurements} measurements take about {} s", expected.as_secs() + 1);
-    let bar = progress::bar(measurements, expected);
-    let mut random = fastrand::Rng::with_seed(SEED);
-    let mut order: Vec<usize> = (0..ways.len()).collect();
-    let mut fine = true;
-    for _ in 0..arguments.rounds {
-        for row in &mut rows {
-            let mut round = vec![None; ways.len()];
-            random.shuffle(&mut order);
-            for &way in &order {
-                bar.set_message(format!("{}: {} of {} us", ways[way].name(), row.scene.name(), row.work_us));
-                let indices = |us: u32| (indices_a_ms as u64 * u64::from(us)).div_ceil(1000) as usize;
-                let job = Job {
-                    way: ways[way],
-                    threads: row.scene.threads(),
-                    indices: indices(row.work_us),
-                    serial: indices(row.scene.serial_us()),
-                    begin: SystemTime::now() + START,
-                    seconds: arguments.seconds,
-                };
-                match measure(row.scene, &job, second) {
-                    Ok(measured) => round[way] = Some(measured),
-                    Err(error) => {
-                        fine = false;
-                        let (way, scene) = (ways[way].name(), row.scene.name());
-                        bar.suspend(|| eprintln!("{way} in the scene {scene}: {error}"));
-                    }
-                }
-                bar.inc(1);
-            }
-            row.rounds.push(round);
-        }
-    }
-    bar.finish_and_clear();
+    let indices = |us: u32| (indices_a_ms as u64 * u64::from(us)).div_ceil(1000) as usize;
+    let rounds = Rounds {
+        rounds: arguments.rounds,
+        rows: rows.len(),
+        ways: ways.len(),
+        each: START + Duration::from_secs_f64(arguments.seconds),
+    };
+    let name = |row: usize, way: usize| {
+        format!("{}: {} of {} us", ways[way].name(), rows[row].scene.name(), rows[row].work_us)
+    };
+    let (all, fine) = rounds.measure(name, |row, way| {
+        let scene = rows[row].scene;
+        let job = Job {
+            way: ways[way],
+            threads: scene.threads(),
+            indices: indices(rows[row].work_us),
+            serial: indices(scene.serial_us()),
+            begin: SystemTime::now() + START,
+            seconds: arguments.seconds,
+        };
+        measure(scene, &job, second)
+    });
+    rows.iter_mut().zip(all).for_each(|(row, rounds)| row.rounds = rounds);
     print!("{}", table::text(&Machine::read_name(), &ways, &rows));
     fine_if(fine)
 }
@@ -128,21 +115,15 @@ fn measure(scene: Scene, job: &Job, second: Option<usize>) -> Result<Measured, S
         busy = Some(Busy::start(second.filter(|_| scene.binds_busy()))?);
     }
     let all: Result<Vec<Measured>, String> = thread::scope(|scope| {
-        let started: Vec<_> = iter::repeat_with(|| scope.spawn(|| measure_one(job))).take(scene.processes()).collect();
+        let started: Vec<_> = iter::repeat_with(|| scope.spawn(|| own_process::ask("crowd-runner", job, job.seconds)))
+            .take(scene.processes())
+            .collect();
         let ended = started.into_iter().map(|one| one.join().unwrap_or_else(|_| Err("a panic".to_owned())));
         ended.collect()
     });
     let all = all?;
     busy.as_mut().map_or(Ok(()), Busy::is_still_there)?;
     Ok(together(&all))
-}
-
-fn measure_one(job: &Job) -> Result<Measured, String> {
-    let text = serde_json::to_string(job).map_err(|error| format!("cannot write the job: {error}"))?;
-    // Far more than even threads need that wait for each other on too few CPUs.
-    let limit = Duration::from_secs(20) + Duration::from_secs_f64(10.0 * job.seconds);
-    let output = start::answer_of(&["crowd-runner".to_owned(), text], &[], limit * machine::runnable_per_cpu())?;
-    serde_json::from_str(&output).map_err(|error| format!("the runner's answer cannot be read: {error}"))
 }
 
 /// What several processes get: the loops of all, and the slow ones of the one that has the slowest.

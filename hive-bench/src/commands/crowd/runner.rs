@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::scene::Way;
 use crate::kernels::roots::sum_of_indices;
-use crate::run::runner::answer;
+use crate::run::own_process;
 use crate::stats::quantile;
 use crate::system::exit::Outcome;
 
@@ -40,10 +40,7 @@ pub(super) struct Measured {
 
 /// Does the job that the parent sent, and prints what came out.
 pub(crate) fn main(job: &str) -> Outcome {
-    let job = serde_json::from_str(job).map_err(|error| format!("cannot read the job: {error}"));
-    let text =
-        |measured| serde_json::to_string(&measured).map_err(|error| format!("cannot write the figures: {error}"));
-    answer(job.and_then(|job| measure(&job)).and_then(text))
+    own_process::serve(job, measure)
 }
 
 fn measure(job: &Job) -> Result<Measured, String> {
