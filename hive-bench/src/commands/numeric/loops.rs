@@ -96,7 +96,7 @@ pub(super) struct BesideRayon<'l, L> {
 impl<L> BesideRayon<'_, L> {
     fn next(&self) -> &L {
         self.done.set(self.done.get() + 1);
-        if self.is_used && self.done.get() % 8 == 0 {
+        if self.is_used && self.done.get().is_multiple_of(8) {
             let begin = Instant::now();
             use_rayon();
             self.took.set(self.took.get() + begin.elapsed());

@@ -128,6 +128,7 @@ mod tests {
     use clap::ValueEnum;
 
     use super::*;
+    use crate::commands::numeric::programs::steps::Steps;
 
     /// That all answers are those of the plain loops is checked in each measurement.
     #[test]
@@ -143,12 +144,23 @@ mod tests {
     }
 
     #[test]
+    fn programs_do_what_they_say() {
+        let sorted = sort::Sort.run(&Plain);
+        assert!(sorted.is_sorted() && sorted[0] + 1e9 < sorted[sorted.len() - 1]);
+        let mass = |cells: Vec<f64>| cells.iter().sum::<f64>();
+        let flow = mass(InSteps::<lattice::Lattice>::default().run(&Plain));
+        assert!((flow / mass(lattice::Lattice::start()) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
     fn an_answer_agrees_by_bits_or_within_a_share_of_the_largest() {
         let expected = [4.0, 0.0];
         assert_eq!(check(&expected, &expected, 0.0), Ok(()));
         assert_eq!(check(&[4.0, 0.3], &expected, 0.1), Ok(()));
         let refused = [(&[4.0, -0.0][..], 0.0), (&[4.0, 0.5], 0.1), (&[4.0, f64::NAN], 0.1), (&[4.0], 0.1)];
-        refused.map(|(answer, tolerance)| assert!(check(answer, &expected, tolerance).is_err(), "{answer:?}"));
+        for (answer, tolerance) in refused {
+            assert!(check(answer, &expected, tolerance).is_err(), "{answer:?}");
+        }
         assert!(check(&[0.0], &[0.0], 0.1).is_err(), "a program that does nothing");
     }
 }

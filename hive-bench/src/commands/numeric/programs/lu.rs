@@ -7,17 +7,18 @@ use crate::commands::numeric::loops::Loops;
 
 const SIDE: usize = 16 * fewer_in_tests(16);
 
-#[derive(Default)]
-pub(crate) struct Lu;
+pub(crate) struct Lu(Vec<f64>);
 
-/// A large diagonal makes pivoting needless.
-fn matrix() -> Vec<f64> {
-    let mut matrix = numbers(SIDE * SIDE);
-    matrix.iter_mut().step_by(SIDE + 1).for_each(|x| *x += SIDE as f64);
-    matrix
+impl Default for Lu {
+    /// A large diagonal makes pivoting needless.
+    fn default() -> Self {
+        let mut matrix = numbers(SIDE * SIDE);
+        matrix.iter_mut().step_by(SIDE + 1).for_each(|x| *x += SIDE as f64);
+        Self(matrix)
+    }
 }
 
-/// Takes as much of the pivot's row off this one that its element below the pivot vanishes; the factor is kept there.
+/// Subtracts so much of the pivot's row from this one that its element below the pivot vanishes; the factor is kept there.
 fn eliminate(pivot: usize, pivots: &[f64], row: &mut [f64]) {
     let factor = row[pivot] / pivots[pivot];
     row[pivot] = factor;
@@ -26,7 +27,7 @@ fn eliminate(pivot: usize, pivots: &[f64], row: &mut [f64]) {
 
 impl Program for Lu {
     fn run(&self, by: &impl Loops) -> Vec<f64> {
-        let mut matrix = matrix();
+        let mut matrix = self.0.clone();
         for pivot in 0..SIDE - 1 {
             let (above, below) = matrix.split_at_mut((pivot + 1) * SIDE);
             let pivots = &above[pivot * SIDE..];
@@ -36,13 +37,13 @@ impl Program for Lu {
     }
 
     fn run_in_region(&self, hive: &Hive) -> Option<Vec<f64>> {
-        let mut matrix = matrix();
+        let mut matrix = self.0.clone();
         let rows = Parts::rows(&mut matrix, SIDE, SIDE);
         hive.spmd(hive.bees(), |bee| {
             for pivot in 0..SIDE - 1 {
                 {
                     let pivots = rows.part(bee, pivot);
-                    // Each bee has every so-manieth row, so that those below a pivot are about as many for each.
+                    // The rows go to the bees in turn, so that of those below a pivot each has about as many.
                     let own = (bee.id()..SIDE).step_by(bee.bees()).filter(|row| *row > pivot);
                     own.for_each(|row| eliminate(pivot, &pivots, &mut rows.part_mut(bee, row)));
                 }

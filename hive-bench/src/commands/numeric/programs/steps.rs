@@ -29,12 +29,18 @@ pub(crate) trait Steps: Default + Sync {
     fn step(&self, step: usize, from: &[f64], rows: Range<usize>, to: &mut [f64]);
 }
 
-#[derive(Default)]
-pub(crate) struct InSteps<S>(S);
+/// The steps, and what both arrays hold at the beginning.
+pub(crate) struct InSteps<S>(S, Vec<f64>);
+
+impl<S: Steps> Default for InSteps<S> {
+    fn default() -> Self {
+        Self(S::default(), S::start())
+    }
+}
 
 impl<S: Steps> Program for InSteps<S> {
     fn run(&self, by: &impl Loops) -> Vec<f64> {
-        let (mut from, mut to) = (S::start(), S::start());
+        let (mut from, mut to) = (self.1.clone(), self.1.clone());
         for step in 0..S::STEPS {
             let Range { start, end } = S::written(step);
             by.rows(&mut to[start * S::WIDTH..end * S::WIDTH], S::WIDTH, |rows, to| {
@@ -46,7 +52,7 @@ impl<S: Steps> Program for InSteps<S> {
     }
 
     fn run_in_region(&self, hive: &Hive) -> Option<Vec<f64>> {
-        let (mut arrays, bees) = ([S::start(), S::start()], hive.bees());
+        let (mut arrays, bees) = ([self.1.clone(), self.1.clone()], hive.bees());
         let [even, odd] = arrays.each_mut().map(|array| Parts::rows(array, S::WIDTH, bees));
         hive.spmd(bees, |bee| {
             let (mut from, mut to) = (&even, &odd);
