@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(line(2)[7..], ["-", "1.50", "(1.50-1.50)", "-"], "{text}");
         assert_eq!(line(4)[3..6], ["-", "4.50", "(4.50-4.50)"], "{text}");
         // The mean of 1.5 and 0.5.
-        assert_eq!(line(5), ["mean", "alone", "1.58", "0.79", "1.50", "0.87", "1.50"], "{text}");
+        assert_eq!(line(5), ["mean", "alone", "1.58", "0.75", "1.50", "0.87", "1.50"], "{text}");
         assert_eq!(line(6), ["mean", "free", "-", "4.50", "1.50", "-", "-"], "{text}");
         assert!(line(7).join(" ").ends_with("take 1.50 of the better of plain loops and Rayon in lu, alone"), "{text}");
         assert_eq!(worst(&[]), "");
