@@ -1,4 +1,5 @@
-//! `hive-bench crowd`, `numeric`, `captures` and `sweep` as their users run them. Nothing here looks at how long anything took.
+//! `hive-bench crowd`, `numeric`, `captures` and `sweep` as their users run them. Nothing here looks at how long
+//! anything took.
 
 mod common;
 

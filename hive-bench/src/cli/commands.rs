@@ -72,7 +72,7 @@ pub(crate) enum Command {
     /// Every measurement is a process of its own, whose main thread is bound to no CPU and whose runtime is as it is by
     /// default. Exit codes: 0 if all is well, 1 if something could not be measured, 2 for bad usage.
     Crowd(crowd::Arguments),
-    /// Measure what ordinary numeric programs take by plain loops, by Rayon and by hive, alone and beside other programs
+    /// Measure what ordinary numeric programs take by plain loops, Rayon and hive, alone and beside other programs
     ///
     /// Every measurement is a process of its own, as in crowd, and every answer is checked against the plain loops'.
     /// Exit codes: 0 if all is well, 1 if something could not be measured or was wrong, 2 for bad usage.

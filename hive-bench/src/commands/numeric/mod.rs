@@ -1,5 +1,5 @@
-//! `numeric`: ordinary numeric programs, alone and beside other programs: what they take by plain loops, by Rayon and by
-//! a hive.
+//! `numeric`: what ordinary numeric programs take by plain loops, by Rayon and by a hive, alone and beside other
+//! programs.
 
 mod loops;
 mod programs;

@@ -61,9 +61,9 @@ pub(super) fn text(machine: &str, rows: &[Row]) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     format!(
-        "milliseconds of a program on {machine} by plain loops, and what Rayon, a hive's loops and one region of a hive \
-         take as a multiple of that, or of the better of plain loops and Rayon; medians over the rounds with their \
-         middle half, and geometric means of these\n{}\n{}",
+        "milliseconds of a program on {machine} by plain loops, and what Rayon, a hive's loops and one region of a \
+         hive take as a multiple of that, or of the better of plain loops and Rayon; medians over the rounds with \
+         their middle half, and geometric means of these\n{}\n{}",
         table.trim_fmt(),
         worst(rows)
     )

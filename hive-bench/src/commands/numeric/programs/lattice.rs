@@ -1,4 +1,5 @@
-//! A flow by the lattice Boltzmann method: nine directions on a square without edges (D2Q9), one relaxation time.
+//! A flow by the lattice Boltzmann method: nine directions on a square without edges (D2Q9). All collisions have one
+//! rate.
 
 use std::array;
 use std::ops::Range;
@@ -15,7 +16,7 @@ const ORIGINS: [[usize; 2]; 9] = {
     [[0, 0], [BACK, 0], [0, BACK], [1, 0], [0, 1], [BACK, BACK], [1, BACK], [1, 1], [BACK, 1]]
 };
 const WEIGHTS: [f64; 9] = [4. / 9., 1. / 9., 1. / 9., 1. / 9., 1. / 9., 1. / 36., 1. / 36., 1. / 36., 1. / 36.];
-const RELAXATION: f64 = 1.2;
+const RATE: f64 = 1.2;
 
 #[derive(Default)]
 pub(crate) struct Lattice;
@@ -37,14 +38,14 @@ impl Steps for Lattice {
                     let [dx, dy] = ORIGINS[q];
                     from[(y + dy) % SIDE * Self::WIDTH + (x + dx) % SIDE * 9 + q]
                 });
-                to.copy_from_slice(&relaxed(&cell));
+                to.copy_from_slice(&collided(&cell));
             }
         }
     }
 }
 
 /// What collisions make of a cell.
-fn relaxed(cell: &[f64; 9]) -> [f64; 9] {
+fn collided(cell: &[f64; 9]) -> [f64; 9] {
     let density: f64 = cell.iter().sum();
     let velocity = [0, 1].map(|axis| {
         cell.iter().zip(&DIRECTIONS).map(|(part, direction)| part * direction[axis]).sum::<f64>() / density
@@ -53,6 +54,6 @@ fn relaxed(cell: &[f64; 9]) -> [f64; 9] {
     array::from_fn(|q| {
         let along = 3.0 * (DIRECTIONS[q][0] * velocity[0] + DIRECTIONS[q][1] * velocity[1]);
         let balance = WEIGHTS[q] * density * (1.0 + along + 0.5 * along * along - 1.5 * squared);
-        cell[q] + RELAXATION * (balance - cell[q])
+        cell[q] + RATE * (balance - cell[q])
     })
 }

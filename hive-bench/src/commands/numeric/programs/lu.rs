@@ -18,7 +18,8 @@ impl Default for Lu {
     }
 }
 
-/// Subtracts so much of the pivot's row from this one that its element below the pivot vanishes; the factor is kept there.
+/// Subtracts so much of the pivot's row from this one that its element below the pivot vanishes, and keeps the factor
+/// there.
 fn eliminate(pivot: usize, pivots: &[f64], row: &mut [f64]) {
     let factor = row[pivot] / pivots[pivot];
     row[pivot] = factor;

@@ -47,7 +47,7 @@ pub(crate) enum Name {
     Options,
     /// Products of matrices of 64 x 64
     Product,
-    /// Poisson's equation by red-black over-relaxation
+    /// Poisson's equation by red-black Gauss-Seidel with SOR
     RedBlack,
     /// Radix sort
     Sort,

@@ -1,4 +1,5 @@
-//! Poisson's equation on a square by successive over-relaxation. The two colours of the cells have an array each.
+//! Poisson's equation on a square by Gauss-Seidel with SOR, the red cells and the black ones in turn. Each colour has
+//! an array of its own.
 
 use std::ops::Range;
 
@@ -9,7 +10,8 @@ use super::steps::Steps;
 const SIDE: usize = 192;
 /// In a row, one colour has half of the cells, and one at each end that is never written.
 const WIDTH: usize = SIDE / 2 + 2;
-const OVER_RELAXATION: f64 = 1.8;
+/// Of the step of SOR.
+const FACTOR: f64 = 1.8;
 
 #[derive(Default)]
 pub(crate) struct RedBlack;
@@ -31,7 +33,7 @@ impl Steps for RedBlack {
             let (left, right) = (&here[shift..], &here[shift + 1..]);
             for x in 1..WIDTH - 1 {
                 let mean = 0.25 * (above[x] + below[x] + left[x - 1] + right[x - 1]);
-                row[x] += OVER_RELAXATION * (mean - row[x]);
+                row[x] += FACTOR * (mean - row[x]);
             }
         }
     }
