@@ -19,7 +19,7 @@ pub(crate) use crossbeam_deque::{Injector, Steal, Stealer, Worker};
 pub(crate) use crate::observe::activity::{Activity, ActivityCell, BeeState, RegionActivity, Snapshot};
 pub(crate) use crate::observe::cold_parts::ColdParts;
 pub(crate) use crate::observe::counters::{BeeCounters, Counter};
-pub(crate) use crate::observe::help::{Excuse, Help, HelpOfLoop};
+pub(crate) use crate::observe::help::{Help, HelpOfLoop};
 pub(crate) use crate::observe::in_flight::InFlight;
 pub(crate) use crate::observe::trace::event::Event;
 pub(crate) use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};

@@ -77,7 +77,7 @@ impl BodyTimes {
     pub(crate) fn record(&self, hash: u64, nanos: f32, keep: f32) {
         let (place, tag) = place_and_tag(hash);
         let kept = self.recorded(hash).unwrap_or(0.0) * keep;
-        let nanos = if kept.abs() > nanos.abs() { kept } else { nanos };
+        let nanos = kept.abs().max(nanos.abs()).copysign(nanos);
         // If another thread writes at the same time, either may win.
         self.0[place].store(KnownBody { tag, nanos }.into_word(), Ordering::Relaxed);
     }

@@ -1,7 +1,8 @@
-//! What the help of the workers with loops has been worth of late. Where a worker is present but does not come, because
-//! it has no CPU, or where it loses its CPU in the middle of its part, a loop takes longer on the team than on its
-//! caller alone. Then loops run on their callers for a while: the longer, the more time was lost, so that no more than
-//! a small part of all time can be lost so. `pool/lone_loops.rs` asks, and the leaders of groups tell.
+//! What the help of the workers with loops is worth of late. Where a worker is present but does not come, because it
+//! has no CPU, or where it loses its CPU in the middle of its part, a loop takes longer on the team than on its caller
+//! alone. So a hive keeps an account of what loops gain by help and what they lose by it. When that is used up, loops
+//! run on their callers for a while: the longer, the more time was lost, and the more often in a row.
+//! `pool/lone_loops.rs` asks, and the leaders of groups tell. The rules are in `docs/latecomers.md`.
 //!
 //! It is guesswork about speed, and so several threads may use it without a lock, and an update may get lost.
 
@@ -10,18 +11,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 
 use crate::sys::clock;
+use crate::sys::cost_of_waking::NANOS_OF_WAKING;
 
-/// How much longer than what was lost loops run on their callers. Not much, because it may be chance: a timer's
-/// interrupt, or something that the system does once in a second.
+/// How much longer than what was lost loops run on their callers.
 const TIMES_OF_LOSS: u64 = 4;
 
 /// The longest time for which they do, in nanoseconds. When a neighbour has gone, the team is back after that.
 const LONGEST: u64 = 80_000_000;
 
-/// If time is lost so soon again after loops have asked for help again, nothing has changed in between: within this
-/// time, or within so many times what was lost.
-const SOON: u64 = 100_000;
-const SOON_IN_LOSSES: u64 = 16;
+/// What can be kept of what was gained, in nanoseconds. When a neighbour comes, so much is lost before loops run on
+/// their callers. It has to cover what happens where nobody else is on the machine, such as a timer's interrupt.
+const MOST_CREDIT: u64 = 1_000_000;
+
+/// When loops ask again after a pause, so small a part of it may be lost before the next one, and at least a wake-up:
+/// the workers have to wake up first.
+const PAUSE_PER_CREDIT: u64 = 32;
 
 /// Whether loops ask for help.
 pub(crate) struct Help(CachePadded<Words>);
@@ -29,13 +33,19 @@ pub(crate) struct Help(CachePadded<Words>);
 struct Words {
     /// Until when loops run on their callers alone, as `clock` has it. 0: they ask for help.
     alone_until: AtomicU64,
-    /// When they asked again last, and for how long they had not. 0: there was no such time.
-    asked_again: AtomicU64,
+    /// For how long they did the last time, halved with each loss since that was less than the gains before it.
     last_pause: AtomicU64,
-    /// The epoch of the last loop to which a worker did not come that is present.
+    /// What help has gained, less what was lost, in nanoseconds.
+    credit: AtomicU64,
+    /// The number of the last loop.
+    number: AtomicU64,
+    /// What the last loop gains if all workers come, in nanoseconds, and all loops whose gains are not in `credit` yet.
+    gain_of_last: AtomicU64,
+    gains: AtomicU64,
+    /// The number of the last loop to which a worker did not come that was present.
     missed_in: AtomicU64,
-    /// For how long the queen has waited, at the end of her last loop, for workers that had begun their parts; 0 if
-    /// that was not long.
+    /// For how long the queen has waited, at the end of the last loop, for workers that had begun their parts when she
+    /// looked who has; 0 if she did not look.
     waited: AtomicU64,
 }
 
@@ -44,43 +54,69 @@ impl Help {
         let zero = || AtomicU64::new(0);
         Self(CachePadded::new(Words {
             alone_until: zero(),
-            asked_again: zero(),
             last_pause: zero(),
+            credit: AtomicU64::new(MOST_CREDIT),
+            number: zero(),
+            gain_of_last: zero(),
+            gains: zero(),
             // No loop comes right after that.
             missed_in: AtomicU64::new(u64::MAX - 1),
             waited: zero(),
         }))
     }
 
-    /// Whether a loop is to ask for help.
+    /// If a loop is not to ask for help, returns the time.
     #[inline(always)]
-    pub(crate) fn is_wanted(&self) -> bool {
+    pub(crate) fn time_if_unwanted(&self) -> Option<u64> {
         // Relaxed, all in this file: hints.
         let alone_until = self.0.alone_until.load(Ordering::Relaxed);
-        alone_until == 0 || self.ask_again(alone_until)
+        if alone_until == 0 { None } else { self.ask_again(alone_until) }
     }
 
     #[cold]
-    fn ask_again(&self, alone_until: u64) -> bool {
+    fn ask_again(&self, alone_until: u64) -> Option<u64> {
         let now = clock::nanos();
-        let is_over = now >= alone_until;
-        if is_over {
-            self.0.asked_again.store(now, Ordering::Relaxed);
-            self.0.alone_until.store(0, Ordering::Relaxed);
+        // A clock may go back, where a process is restored.
+        if now < alone_until && alone_until - now <= LONGEST {
+            return Some(now);
         }
-        is_over
+        let last_pause = self.0.last_pause.load(Ordering::Relaxed);
+        let credit = (last_pause / PAUSE_PER_CREDIT).clamp(NANOS_OF_WAKING, MOST_CREDIT);
+        self.0.credit.fetch_max(credit, Ordering::Relaxed);
+        self.0.alone_until.store(0, Ordering::Relaxed);
+        None
     }
 
-    /// Says that a loop has taken so many nanoseconds longer because of a worker without a CPU. The next ones run on
-    /// their callers.
+    /// Says that a loop begins, which ends sooner by `gain` nanoseconds if all workers come.
+    #[inline(always)]
+    pub(crate) fn begin_loop(&self, gain: u64) {
+        let words = &self.0;
+        words.number.store(words.number.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        words.gain_of_last.store(gain, Ordering::Relaxed);
+        words.gains.store(words.gains.load(Ordering::Relaxed).saturating_add(gain), Ordering::Relaxed);
+        words.waited.store(0, Ordering::Relaxed);
+    }
+
+    /// Enters into the account that the last loop has `lost` so many nanoseconds by workers without a CPU, and has
+    /// `gained` so many by others; and what the loops before it have gained.
     #[cold]
-    pub(crate) fn note_loss(&self, lost: u64) {
-        let (now, last) = (clock::nanos(), self.0.last_pause.load(Ordering::Relaxed));
-        let soon = SOON.max(lost.saturating_mul(SOON_IN_LOSSES));
-        let is_repeated = now.saturating_sub(self.0.asked_again.load(Ordering::Relaxed)) < soon;
-        let pause = lost.saturating_mul(TIMES_OF_LOSS).max(if is_repeated { 2 * last } else { 0 }).min(LONGEST);
+    pub(crate) fn settle(&self, lost: u64, gained: u64) {
+        let gain_of_last = self.0.gain_of_last.swap(0, Ordering::Relaxed);
+        let gained_before = self.0.gains.swap(0, Ordering::Relaxed).saturating_sub(gain_of_last);
+        let gained = gained_before.saturating_add(gained);
+        let credit = self.0.credit.load(Ordering::Relaxed).saturating_add(gained).min(MOST_CREDIT);
+        let (last_pause, uncovered) = (self.0.last_pause.load(Ordering::Relaxed), lost.saturating_sub(credit));
+        self.0.credit.store(credit.saturating_sub(lost), Ordering::Relaxed);
+        if uncovered == 0 {
+            // Help has been worth it since the last loss: the next pause begins short.
+            if gained >= lost {
+                self.0.last_pause.store(last_pause / 2, Ordering::Relaxed);
+            }
+            return;
+        }
+        let pause = uncovered.saturating_mul(TIMES_OF_LOSS).max(2 * last_pause).min(LONGEST);
         self.0.last_pause.store(pause, Ordering::Relaxed);
-        self.0.alone_until.store(now + pause, Ordering::Relaxed);
+        self.0.alone_until.store(clock::nanos() + pause, Ordering::Relaxed);
     }
 
     /// Says that the queen has waited so long at the end of a loop.
@@ -89,23 +125,12 @@ impl Help {
         self.0.waited.store(nanos, Ordering::Relaxed);
     }
 
-    /// How long she has waited since this was asked last, if that was long.
+    /// How long she has waited at the end of the last loop, if she has looked who has begun.
     #[inline(always)]
     pub(crate) fn take_wait(&self) -> Option<u64> {
         let waited = self.0.waited.load(Ordering::Relaxed);
         (waited > 0).then(|| self.0.waited.swap(0, Ordering::Relaxed))
     }
-}
-
-/// Whether a worker was excused from a region: whether the leader runs its part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Excuse {
-    /// It runs its part itself, or has run it.
-    None,
-    /// It was away.
-    WasAway,
-    /// It was present, but has not begun: it had no CPU, or was slow.
-    WasLate,
 }
 
 /// How long a leader has waited for a worker that is present and has not come, before it looks who has.
@@ -114,11 +139,15 @@ const NANOS_UNTIL_LATE: u64 = 2_000;
 /// What a leader learns from one loop, as it takes the parts that nobody has begun.
 pub(crate) struct HelpOfLoop<'h> {
     help: &'h Help,
-    epoch: u64,
-    /// Whether a worker that is present did not come to the loop before this one.
-    was_missing: bool,
-    /// How long the leader was busy with workers that are missing; 0 if none is.
-    lost: u64,
+    /// When the leader began to look who has come.
+    begin: u64,
+    /// Whether some workers were asleep as the loop began. They come late for another reason, and the leader has looked
+    /// at once.
+    some_asleep: bool,
+    /// Whether a worker that is present has not come.
+    is_missed: bool,
+    /// Whether one did not come to the last loop. It counts as away until it comes.
+    was_missed: bool,
     /// How many workers have begun their parts.
     have_come: u64,
     /// How many parts the leader has run in the place of others, and how long that has taken.
@@ -127,43 +156,39 @@ pub(crate) struct HelpOfLoop<'h> {
 }
 
 impl<'h> HelpOfLoop<'h> {
-    pub(crate) fn new(help: &'h Help, epoch: u64) -> Self {
-        let was_missing = help.0.missed_in.load(Ordering::Relaxed).wrapping_add(1) == epoch;
-        Self { help, epoch, was_missing, lost: 0, have_come: 0, parts: 0, nanos_of_parts: 0 }
+    /// At the time `begin` the leader began to look. `is_missed`: some worker is present and has not come.
+    pub(crate) fn new(help: &'h Help, begin: u64, some_asleep: bool, is_missed: bool) -> Self {
+        let number = help.0.number.load(Ordering::Relaxed);
+        let was_missed = !some_asleep && help.0.missed_in.load(Ordering::Relaxed).wrapping_add(1) == number;
+        Self { help, begin, some_asleep, is_missed, was_missed, have_come: 0, parts: 0, nanos_of_parts: 0 }
     }
 
-    /// Notes whether a worker was excused, which the leader has tried since `begin`. Returns the time.
-    pub(crate) fn note_excuse(&mut self, excuse: Excuse, begin: u64) -> u64 {
-        let now = clock::nanos();
-        match excuse {
-            Excuse::None => self.have_come += 1,
-            // A worker that was missing before counts as away until it comes.
-            Excuse::WasAway if !self.was_missing => {}
-            _ => self.lost += now.saturating_sub(begin).max(1),
-        }
-        now
+    /// Notes that a worker has begun its part.
+    pub(crate) fn note_worker(&mut self) {
+        self.have_come += 1;
     }
 
-    /// Notes that a part has been run since `begin`. Returns the time.
-    pub(crate) fn note_part(&mut self, begin: u64) -> u64 {
-        let now = clock::nanos();
+    /// Notes that a part has been run in a worker's place, since `begin`.
+    pub(crate) fn note_part(&mut self, begin: u64) {
         self.parts += 1;
-        self.nanos_of_parts += now.saturating_sub(begin);
-        now
+        self.nanos_of_parts += clock::nanos_since(begin);
     }
 
-    /// Learns from the loop. If those that have come have saved less time than the others have cost, twice in a row,
-    /// that is a loss.
-    pub(crate) fn end(self) {
-        let saved = self.have_come * (self.nanos_of_parts / self.parts.max(1));
-        let lost = self.lost + NANOS_UNTIL_LATE;
-        if self.lost == 0 || lost <= saved {
-            return;
+    /// Enters the loop into the account, if it has missed a worker. Returns the time.
+    pub(crate) fn end(self) -> u64 {
+        let now = clock::nanos();
+        if self.is_missed || (self.was_missed && self.parts > 0) {
+            let number = self.help.0.number.load(Ordering::Relaxed);
+            // Of several leaders only the first counts, because they look at the same time.
+            if self.help.0.missed_in.swap(number, Ordering::Relaxed) != number {
+                let until_late = if self.some_asleep { 0 } else { NANOS_UNTIL_LATE };
+                let looked = now.saturating_sub(self.begin).saturating_sub(self.nanos_of_parts);
+                let gain = self.help.0.gain_of_last.load(Ordering::Relaxed);
+                let gained = gain.saturating_mul(self.have_come) / (self.have_come + self.parts).max(1);
+                self.help.settle(until_late + looked, gained);
+            }
         }
-        let missed_in = self.help.0.missed_in.swap(self.epoch, Ordering::Relaxed);
-        if missed_in.wrapping_add(1) == self.epoch {
-            self.help.note_loss(lost);
-        }
+        now
     }
 }
 
@@ -174,67 +199,95 @@ mod tests {
 
     use super::*;
 
-    /// A loop to which so many workers have come, whose parts take 10 us, and another one has not.
-    fn miss(help: &Help, epoch: u64, have_come: u64) {
-        let begun = HelpOfLoop::new(help, epoch);
-        HelpOfLoop { lost: 1_000, have_come, parts: 1, nanos_of_parts: 10_000, ..begun }.end();
+    /// So many loops begin, each of which would gain 10 us, and the last one loses so much.
+    fn lose(help: &Help, loops: u64, lost: u64) {
+        (0..loops).for_each(|_| help.begin_loop(10_000));
+        help.settle(lost, 0);
+    }
+
+    fn pause(help: &Help) -> u64 {
+        match help.0.alone_until.load(Ordering::Relaxed) {
+            0 => 0,
+            _ => help.0.last_pause.load(Ordering::Relaxed),
+        }
     }
 
     #[test]
-    fn help_is_not_wanted_after_two_misses_in_a_row() {
+    fn what_help_gains_covers_what_is_lost_now_and_then() {
         let help = Help::new();
-        miss(&help, 7, 0);
-        miss(&help, 9, 0);
-        assert!(help.is_wanted());
-        miss(&help, 10, 0);
-        assert!(help.0.alone_until.load(Ordering::Relaxed) > 0);
-        // Four times the loss.
-        thread::sleep(Duration::from_millis(2));
-        assert!(help.is_wanted() && help.is_wanted());
+        (0..10_000).for_each(|_| lose(&help, 4, 30_000));
+        assert!(help.time_if_unwanted().is_none());
+        lose(&help, 1, 100_000_000);
+        assert!(help.time_if_unwanted().is_some(), "that is more than can be kept");
     }
 
     #[test]
-    fn others_that_come_are_worth_waiting_for() {
+    fn when_the_credit_is_used_up_loops_run_alone_for_a_while() {
         let help = Help::new();
-        (1..5).for_each(|epoch| miss(&help, epoch, 2));
-        assert!(help.is_wanted());
+        let losses = (1..).find(|_| {
+            lose(&help, 2, 40_000);
+            help.time_if_unwanted().is_some()
+        });
+        assert_eq!(losses, Some(34), "each takes 30 us of a millisecond");
+        thread::sleep(Duration::from_millis(1));
+        assert!(help.time_if_unwanted().is_none() && help.time_if_unwanted().is_none());
     }
 
     #[test]
     fn pauses_grow_while_nothing_changes_and_end() {
         let help = Help::new();
+        help.0.credit.store(0, Ordering::Relaxed);
         let pauses = [(); 40].map(|()| {
-            // Not in the past, however long this thread may lose its CPU.
-            help.0.asked_again.store(u64::MAX, Ordering::Relaxed);
-            help.note_loss(1_000);
-            help.0.last_pause.load(Ordering::Relaxed)
+            lose(&help, 1, 1_000);
+            pause(&help)
         });
         assert!(pauses.is_sorted() && pauses[0] == 4_000 && pauses[3] == 32_000, "{pauses:?}");
         assert_eq!(pauses[39], LONGEST);
-        help.0.asked_again.store(0, Ordering::Relaxed);
-        help.note_loss(1_000);
-        assert_eq!(help.0.last_pause.load(Ordering::Relaxed), 4_000);
+        (0..40).for_each(|_| lose(&help, 100, 1_000));
+        help.0.credit.store(0, Ordering::Relaxed);
+        lose(&help, 1, 1_000);
+        assert_eq!(pause(&help), 4_000);
     }
 
     #[test]
     fn only_who_was_present_is_missed() {
         let help = Help::new();
-        let lost = |epoch, excuse| {
-            let mut help_of_loop = HelpOfLoop::new(&help, epoch);
-            help_of_loop.note_excuse(excuse, 0);
-            (help_of_loop.lost > 0, help_of_loop.have_come)
+        let is_missed = |is_late, excused| {
+            help.begin_loop(0);
+            let mut loop_ = HelpOfLoop::new(&help, clock::nanos(), false, is_late);
+            if excused {
+                loop_.note_part(clock::nanos())
+            } else {
+                loop_.note_worker()
+            }
+            loop_.end();
+            help.0.missed_in.load(Ordering::Relaxed) == help.0.number.load(Ordering::Relaxed)
         };
-        assert_eq!(lost(3, Excuse::None), (false, 1));
-        assert_eq!(lost(3, Excuse::WasAway), (false, 0));
-        assert_eq!(lost(3, Excuse::WasLate), (true, 0));
-        miss(&help, 4, 0);
-        assert_eq!(lost(5, Excuse::WasAway), (true, 0), "it has not come since");
+        assert!(!is_missed(false, true), "it was away");
+        assert!(is_missed(true, true));
+        assert!(is_missed(false, true), "it has not come since");
+        assert!(!is_missed(false, false));
+        assert!(!is_missed(false, true), "it has gone away");
     }
 
     #[test]
-    fn a_wait_is_told_once() {
+    fn workers_that_come_after_all_gain_what_they_do() {
+        let help = Help::new();
+        help.0.credit.store(0, Ordering::Relaxed);
+        (0..10).for_each(|_| help.begin_loop(10_000));
+        let mut loop_ = HelpOfLoop::new(&help, clock::nanos(), false, true);
+        loop_.note_worker();
+        loop_.end();
+        assert!(help.time_if_unwanted().is_none(), "100 us cover a look");
+    }
+
+    #[test]
+    fn a_wait_is_told_once_and_of_the_last_loop_only() {
         let help = Help::new();
         help.note_wait(5);
         assert_eq!((help.take_wait(), help.take_wait()), (Some(5), None));
+        help.note_wait(5);
+        help.begin_loop(0);
+        assert_eq!(help.take_wait(), None);
     }
 }

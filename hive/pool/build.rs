@@ -21,7 +21,7 @@ use crate::sys::process;
 use crate::sys::sandbox;
 use crate::sys::warn_once::warn_once;
 #[cfg(unix)]
-use crate::sys::{fork, presence};
+use crate::sys::{costly_yields, fork, presence};
 use crate::topology::affinity_guard::AffinityGuard;
 use crate::topology::machine_info::MachineInfo;
 use crate::topology::place_map::PlaceMap;
@@ -201,7 +201,8 @@ impl Builder {
 pub(crate) fn prepare_process() {
     #[cfg(unix)]
     {
-        static INHERITED: [fn(); 2] = [presence::forget_workers, nesting::forget_other_bees];
+        static INHERITED: [fn(); 3] =
+            [presence::forget_workers, nesting::forget_other_bees, costly_yields::forget_trial];
         fork::forget_in_children(&INHERITED);
     }
     process::initialize_libraries();

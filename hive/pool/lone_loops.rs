@@ -1,17 +1,16 @@
 //! How a hive runs a loop, and when the calling thread runs all of it. `Hive::par_for` and its siblings end here, by
 //! way of `run_parts.rs`. Of a short reduction, `lone_parts.rs` has run all parts or the first ones before.
 //!
-//! The parts of a loop do not need each other, so one thread can run them all. The caller does, if the loop is too short
-//! for a team, or the workers are asleep and it is too short to wake them for, or their help has been worth nothing of
-//! late. If the loop's body cannot tell one bee from another, it also does
-//! if another thread is queen, or if other such callers have taken the CPUs, and the loop ends sooner so.
-//! `loop_costs.rs` knows how long the loop will take. In all other cases the loop is a region like any other
-//! (`regions.rs`). See `docs/lone-loops.md`.
+//! The parts of a loop do not need each other, so one thread can run them all. The caller does, if the loop is too
+//! short for a team, or the workers are asleep and it is too short to wake them for, or their help has been worth
+//! nothing of late. If the loop's body cannot tell one bee from another, it also does if another thread is queen, or if
+//! other such callers have taken the CPUs, and the loop ends sooner so. `loop_costs.rs` knows how long the loop will
+//! take. In all other cases the loop is a region like any other (`regions.rs`). See `docs/lone-loops.md`.
 
 use std::sync::Arc;
 
 use crate::pool::error::Error;
-use crate::pool::loop_costs::{LoopSize, is_one_to_time};
+use crate::pool::loop_costs::{LoopSize, is_one_to_time, is_small_gain};
 use crate::pool::loop_kind::{LoopCall, LoopKind};
 use crate::pool::regions::Start;
 use crate::pool::shared::Shared;
@@ -23,9 +22,9 @@ use crate::sys::clock;
 use crate::sys::cost_of_waking::NANOS_OF_WAKING;
 use crate::sys::fork::with_abort_in_child;
 
-/// A loop that takes longer than this asks for help even if that has been worth nothing of late: a worker without a CPU
-/// gets one after a few milliseconds.
-const NANOS_OF_LONG: u64 = 4_000_000;
+/// A loop that gains more than so many nanoseconds by help asks for it even if it has been worth nothing of late: a
+/// worker without a CPU gets one after a few milliseconds.
+const GAIN_OF_LONG: u64 = 4_000_000;
 
 impl Shared {
     /// Runs a loop over `indices` indices, as `spmd` runs a region of `bees` bees. `is_planned`: as in [`LoopCall`].
@@ -65,87 +64,109 @@ impl Shared {
         call: LoopCall,
         body: &mut P,
     ) -> Result<(), Error> {
-        if self.loop_costs.is_small(call.size, call.bees) {
+        let gain = self.loop_costs.gain(call.size, call.bees);
+        if gain.is_some_and(is_small_gain) {
             // Too short for a team.
             self.run_until_long(queen_guard, call, Deadline::soon(), None, body)
-        } else if !self.team.help.is_wanted() && self.loop_costs.expected(call.size).is_none_or(|it| it < NANOS_OF_LONG)
+        } else if let Some(begin) = self
+            .team
+            .help
+            .time_if_unwanted()
+            .filter(|_| P::RUNS_ANYWHERE && gain.is_some_and(|gain| gain < GAIN_OF_LONG))
         {
             // The workers' help is worth nothing at present.
-            let begin = clock::nanos();
-            self.run_until_long(queen_guard, call, Deadline::new(begin, NANOS_OF_LONG), Some(begin), body)
+            self.run_until_long(queen_guard, call, Deadline::new(begin, GAIN_OF_LONG), Some(begin), body)
         } else if self.team.all_workers_sleep() {
-            self.run_cold_loop(queen_guard, call, body)
+            self.run_cold_loop(queen_guard, call, gain, body)
         } else {
             // The usual case: some worker polls for the start. Or all have been parked.
             let is_timed = is_one_to_time(self.team.regions_of_queen());
-            self.run_on_team(queen_guard, call, is_timed.then_some(0), body)
+            self.run_on_team(queen_guard, call, gain, is_timed.then_some(0), body)
         }
     }
 
-    /// Runs a loop on the whole team. `woken_at`: None if nothing is to be learned of how much work it is; else when it
-    /// was decided that the workers, who all sleep, are woken for it, or 0 if some are awake.
+    /// Runs a loop on the whole team, by which it gains so much, as far as is known. `woken_at`: None if nothing is to
+    /// be learned of how much work it is; else when it was decided that the workers, who all sleep, are woken for it,
+    /// or 0 if some are awake.
     #[inline]
     fn run_on_team<P: RegionBody>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
         call: LoopCall,
+        gain: Option<u64>,
         woken_at: Option<u64>,
         body: &mut P,
     ) -> Result<(), Error> {
         if let Some(woken_at) = woken_at {
-            self.expect_part(call, woken_at);
+            self.expect_part(woken_at);
         }
+        self.team.help.begin_loop(gain.unwrap_or(0));
         let outcome = self.run_loop_on_team(queen_guard, call, woken_at.is_some(), body);
         if let Some(woken_at) = woken_at {
-            self.learn_from_part(call, woken_at > 0);
+            self.learn_from_part(call, woken_at);
         }
-        self.learn_from_wait(call.size);
+        self.learn_from_wait(call);
         outcome
     }
 
     /// Prepares for the time of the caller's part of a loop, and for the delay of the workers if they are woken.
     #[cold]
-    fn expect_part(&self, call: LoopCall, woken_at: u64) {
+    fn expect_part(&self, woken_at: u64) {
         self.team.cold_parts.clear_last();
-        // To make threads for new workers would take much longer than to wake them.
-        if woken_at > 0 && call.bees <= self.team.bees() {
+        if woken_at > 0 {
             self.team.wake_delay.note_loop(woken_at);
         }
     }
 
-    /// Learns how much work a loop is of which the caller's part was timed. `are_woken`: whether that was while the
-    /// workers were woken.
+    /// Learns how much work a loop is of which the caller's part was timed, and what it has gained by waking the
+    /// workers at `woken_at`, if that is not 0.
     #[cold]
-    fn learn_from_part(&self, call: LoopCall, are_woken: bool) {
+    fn learn_from_part(&self, call: LoopCall, woken_at: u64) {
         let wake_delay = &self.team.wake_delay;
         let Some(part) = self.team.cold_parts.last() else {
             // There was no region.
             return wake_delay.forget_loop();
         };
-        let alone = match are_woken {
-            false => 0,
+        if woken_at > 0 {
+            self.account_for(call, clock::nanos_since(woken_at));
+        }
+        let alone = match woken_at {
+            0 => 0,
             // Nobody has come yet.
-            true if wake_delay.is_awaited() => u64::MAX,
+            _ if wake_delay.is_awaited() => u64::MAX,
             // Until the delay was over, about half of which it has taken her to wake them, as `loss_by_waking` has it.
-            true => wake_delay.nanos() / 2,
+            _ => wake_delay.nanos() / 2,
         };
         self.loop_costs.record_part(call.size, part, call.bees, alone);
     }
 
-    /// Learns from how long the caller has waited at the end of a loop.
-    #[inline(always)]
-    fn learn_from_wait(&self, size: LoopSize) {
-        if let Some(waited) = self.team.help.take_wait() {
-            self.judge_wait(size, waited);
+    /// Enters into the account of help what a loop has gained or lost that took so long on the team.
+    fn account_for(&self, call: LoopCall, took: u64) {
+        if let Some(alone) = self.loop_costs.measured(call.size) {
+            // It cannot have gained more, whatever was measured.
+            let alone = alone.min(took.saturating_mul(call.bees.into()));
+            self.team.help.settle(took.saturating_sub(alone), alone.saturating_sub(took));
         }
     }
 
-    /// The same if that was long. It may be because the parts are not equally long, so it counts as lost only if the
-    /// whole loop is known to take less time on one thread.
+    /// Learns from how long the caller has waited at the end of a loop.
+    #[inline(always)]
+    fn learn_from_wait(&self, call: LoopCall) {
+        if let Some(waited) = self.team.help.take_wait() {
+            self.judge_wait(call, waited);
+        }
+    }
+
+    /// The same if she has waited. It may be because the parts are not equally long, so it counts as lost only if the
+    /// whole loop is known to take less time on one thread; and much less, if that is a guess.
     #[cold]
-    fn judge_wait(&self, size: LoopSize, waited: u64) {
-        if self.loop_costs.measured(size).is_some_and(|alone| waited > alone.max(NANOS_OF_WAKING)) {
-            self.team.help.note_loss(waited);
+    fn judge_wait(&self, call: LoopCall, waited: u64) {
+        let longest = match self.loop_costs.measured(call.size) {
+            Some(alone) => Some(alone),
+            None => self.loop_costs.expected(call.size).map(|guess| guess.saturating_mul(4)),
+        };
+        if longest.is_some_and(|longest| waited > longest.max(NANOS_OF_WAKING / 8)) {
+            self.team.help.settle(waited, 0);
         }
     }
 
@@ -156,6 +177,7 @@ impl Shared {
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
         call: LoopCall,
+        gain: Option<u64>,
         body: &mut P,
     ) -> Result<(), Error> {
         let begin = clock::nanos();
@@ -164,7 +186,9 @@ impl Shared {
             return self.run_until_long(queen_guard, call, deadline, Some(begin), body);
         }
         self.loop_costs.forget_missed_help();
-        self.run_on_team(queen_guard, call, Some(begin), body)
+        // To make threads for new workers would take much longer than to wake them, and says nothing of that.
+        let woken_at = if call.bees <= self.team.bees() { begin } else { 0 };
+        self.run_on_team(queen_guard, call, gain, Some(woken_at), body)
     }
 
     /// Runs a loop alone, unless that takes until after `deadline`. `begin`: when it begins; its time is recorded then.
@@ -181,6 +205,10 @@ impl Shared {
     ) -> Result<(), Error> {
         let number = self.team.count_for_queen(Counter::LoneLoops);
         let is_short = begin.is_none();
+        if !is_short {
+            // By now nobody gains anything by it.
+            self.team.help.begin_loop(0);
+        }
         let begin = begin.or_else(|| is_one_to_time(number).then(clock::nanos));
         if P::RUNS_ANYWHERE && !(is_short && call.may_run_as_one) {
             self.run_loop_if_long(queen_guard, call, body, deadline)?;
@@ -190,7 +218,7 @@ impl Shared {
             // on the whole team.
             with_abort_in_child(|| self.run_alone(body));
         }
-        self.learn_from_wait(call.size);
+        self.learn_from_wait(call);
         match begin {
             Some(begin) => self.loop_costs.record(call.size, clock::nanos_since(begin)),
             None if deadline.has_passed() => self.loop_costs.record(call.size, NANOS_OF_WAKING),

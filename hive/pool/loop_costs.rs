@@ -63,11 +63,17 @@ impl LoopCosts {
         Some((f64::from(nanos_per_index) * size.indices as f64) as u64)
     }
 
+    /// How many nanoseconds sooner the loop would end on a team of `bees` that is awake. None: nothing is known.
+    #[inline(always)]
+    pub(crate) fn gain(&self, size: LoopSize, bees: u32) -> Option<u64> {
+        self.expected(size).map(|alone| alone - alone / u64::from(bees))
+    }
+
     /// Whether the loop is known to be so short that a team of `bees` which is awake would not end it sooner than its
     /// caller alone.
     #[inline(always)]
     pub(crate) fn is_small(&self, size: LoopSize, bees: u32) -> bool {
-        self.expected(size).is_some_and(|alone| alone - alone / u64::from(bees) <= NANOS_OF_START)
+        self.gain(size, bees).is_some_and(is_small_gain)
     }
 
     /// How many nanoseconds are expected, if that is no guess: one thread has run a loop with this body.
@@ -124,6 +130,12 @@ impl LoopCosts {
     pub(crate) fn forget_missed_help(&self) {
         self.missed_help.store(0, Ordering::Relaxed);
     }
+}
+
+/// Whether the gain by a team that is awake is less than what it costs to start a loop on it.
+#[inline(always)]
+pub(crate) fn is_small_gain(nanos: u64) -> bool {
+    nanos <= NANOS_OF_START
 }
 
 /// How long one thread would take for a loop of which the queen has run a part in this time, of which she was alone for
@@ -189,7 +201,8 @@ mod tests {
         let size = size_of(|_| assert_eq!(1, 1), 1);
         costs.record(size, micros(800));
         costs.record_part(size, Duration::from_micros(1), 2, 0);
-        assert_eq!(costs.expected(size), Some(700_000));
+        assert_eq!((costs.expected(size), costs.measured(size)), (Some(700_000), None));
+        costs.record(size, micros(700));
         costs.record_part(size, Duration::from_micros(500), 2, 0);
         assert_eq!(costs.measured(size), Some(700_000), "that is about right");
         costs.record_part(size, Duration::from_micros(1_000), 2, 0);

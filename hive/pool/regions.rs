@@ -188,9 +188,9 @@ impl Shared {
         Ok(())
     }
 
-    /// Makes sure that the hive has the bees that the loop needs. If it has been made smaller since the loop was called, the bees
-    /// that are surplus take part and then park, as in `run_present`, unless the loop is planned. The result: as of
-    /// `prepare_team`.
+    /// Makes sure that the hive has the bees that the loop needs. If it has been made smaller since the loop was
+    /// called, the bees that are surplus take part and then park, as in `run_present`, unless the loop is planned. The
+    /// result: as of `prepare_team`.
     #[inline(always)]
     fn prepare_loop_team(self: &Arc<Self>, call: LoopCall) -> Result<ApplyResizeAtRegionEnd<'_>, Error> {
         let apply_resize = ApplyResizeAtRegionEnd(self);

@@ -142,8 +142,8 @@ impl Bee<'_> {
     /// wait for ever.
     ///
     /// If this is called in the work of a call such as [`single`](Self::single), which the other bees do not run, or in
-    /// the body of a loop that is a region of its own, such as [`par_for`](crate::par_for), whose bees need not be there
-    /// at the same time.
+    /// the body of a loop that is a region of its own, such as [`par_for`](crate::par_for), whose bees need not be
+    /// there at the same time.
     ///
     /// If another bee has panicked, the barrier unwinds the body of this bee, without a panic message of its own. What
     /// the other bee did before its panic is visible to the destructors that run then.

@@ -33,7 +33,7 @@ const LONGEST_PAUSE: u64 = 1_000_000_000;
 const SHORT_YIELDS_OF_TRIAL: u64 = 64;
 
 /// The time of the clock at which a thread may try whether yields pay. `PAYS`: all may yield. `IN_TRIAL`: a thread is
-/// trying. (The child of a fork that has happened meanwhile never yields. It loses little by that.)
+/// trying.
 static NEXT_TRIAL: AtomicU64 = AtomicU64::new(1);
 const PAYS: u64 = 0;
 const IN_TRIAL: u64 = u64::MAX;
@@ -48,6 +48,12 @@ static TRIED: AtomicU64 = AtomicU64::new(0);
 thread_local! {
     /// The short yields of the calling thread since its last long one.
     static SHORT_YIELDS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// In a forked child, which does not have the thread that is trying: a trial is due.
+#[cfg_attr(not(unix), expect(dead_code, reason = "other systems do not fork"))]
+pub(crate) fn forget_trial() {
+    NEXT_TRIAL.store(1, Ordering::Relaxed);
 }
 
 /// Yields the CPU, unless yields do not pay at present. Returns whether it has yielded.

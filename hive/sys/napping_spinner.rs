@@ -52,7 +52,7 @@ impl NappingSpinner<'_> {
     /// Call this after a poll that has found nothing, and then poll again. Returns whether the thread has napped in
     /// between.
     ///
-    /// A nap is followed by a poll and a yield before the next one. If polls are wanted again by then (`keep_spinning`,
+    /// A nap is followed by a poll before the next one. If polls are wanted again by then (`keep_spinning`,
     /// or CPUs that were short are free), the wait polls on.
     #[inline(always)]
     pub(crate) fn spin_or_nap(&mut self) -> bool {

@@ -310,6 +310,7 @@ impl Spinner<'_> {
         if is_to_poll {
             self.yields += 1;
         } else {
+            self.yields = MAX_YIELDS;
             self.policy.cpus.look();
         }
         is_to_poll

@@ -207,7 +207,8 @@ impl Team {
         let mut waits_since = None;
         let mut wait = || {
             let is_poisoned = || self.poison.is_set_for(region.epoch());
-            let stand_in = || body.take().map(|body| waits_since = Some(self.stand_in(region, part, body))).is_some();
+            let stand_in =
+                || body.take().map(|body| waits_since = Some(self.stand_in(region, part, some_asleep, body))).is_some();
             let slot = self.slot(region.id());
             let end = part.barrier.wait_for_end(&view, slot, self.policy(), some_asleep, is_poisoned, stand_in);
             // Who was asleep comes late for another reason.

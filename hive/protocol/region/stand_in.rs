@@ -13,7 +13,7 @@ use crate::protocol::region::body::{BodyFn, RegionBody};
 use crate::protocol::region::closure_cell::ClosureCell;
 use crate::protocol::region::group_part::{GroupPart, LedParts};
 use crate::protocol::region::region_context::RegionContext;
-use crate::sync::{Activity, AtomicU64, Counter, Excuse, HelpOfLoop, Ordering, nanos, try_heavy_fence};
+use crate::sync::{Activity, AtomicU64, Counter, HelpOfLoop, Ordering, nanos, try_heavy_fence};
 
 /// What to run in the name of those that are away.
 #[derive(Clone, Copy)]
@@ -72,29 +72,37 @@ impl LastLoop {
 impl Team {
     /// Runs the parts of those workers of `part`'s group that are away, on the thread of the group's leader, whose
     /// region is `leader` and whose own part has ended.
-    #[cold]
     ///
-    /// Returns when it has done so, as `sys/clock.rs` has it.
-    pub(crate) fn stand_in(&self, leader: &RegionContext<'_>, part: &GroupPart<'_>, body: LentBody<'_>) -> u64 {
+    /// `some_asleep`: some workers were asleep as the region was started. Returns when it has done so, as
+    /// `sys/clock.rs` has it.
+    #[cold]
+    pub(crate) fn stand_in(
+        &self,
+        leader: &RegionContext<'_>,
+        part: &GroupPart<'_>,
+        some_asleep: bool,
+        body: LentBody<'_>,
+    ) -> u64 {
         let others = &self.fixed.shape.bees_of(part.group_id)[1..part.bees as usize];
-        let (mut now, mut help) = (nanos(), HelpOfLoop::new(&self.help, leader.epoch()));
+        let begin = nanos();
         // The log of a traced hive says only that the leader is at the end of its own part.
         self.show_activity(leader.id(), Activity::InRegion(0));
         let wanted = others.iter().filter(|&&id| self.slot(id).availability.want(leader.epoch())).count();
         // Pairs with the light fence in `Availability::begin`. If it is refused, only those that are away are excused.
         let is_fenced = wanted > 0 && try_heavy_fence();
+        let mut help = HelpOfLoop::new(&self.help, begin, some_asleep, wanted > 0);
         // One after another, since a worker may come while the part of another one is run.
         for &id in others {
-            let excuse = self.slot(id).availability.try_excuse(leader.epoch(), is_fenced);
-            now = help.note_excuse(excuse, now);
-            if excuse != Excuse::None {
+            if self.slot(id).availability.try_excuse(leader.epoch(), is_fenced) {
+                let begin = nanos();
                 self.stand_in_for(id, leader, part, body);
-                now = help.note_part(now);
+                help.note_part(begin);
+            } else {
+                help.note_worker();
             }
         }
-        help.end();
         self.show_activity(leader.id(), Activity::AtRegionEnd);
-        now
+        help.end()
     }
 
     /// Runs the part of worker `id`, which has been excused, and of those that it leads.

@@ -10,7 +10,7 @@
 
 use std::fmt;
 
-use crate::sync::{AtomicU64, Excuse, Ordering, fence, light_fence};
+use crate::sync::{AtomicU64, Ordering, fence, light_fence};
 
 /// What decides who runs the worker's next part.
 pub(crate) struct Availability {
@@ -100,27 +100,22 @@ impl Availability {
     }
 
     /// Excuses the worker from the region of `epoch`, which has started and includes it, if it has not begun its part,
-    /// and is away or, if the caller `is_fenced`, was [wanted](Self::want) before a heavy fence. The caller runs the
-    /// part then.
-    pub(crate) fn try_excuse(&self, epoch: u64, is_fenced: bool) -> Excuse {
+    /// and is away or, if the caller `is_fenced`, was [wanted](Self::want) before a heavy fence. Returns whether it is
+    /// excused; the caller runs the part then.
+    pub(crate) fn try_excuse(&self, epoch: u64, is_fenced: bool) -> bool {
         // Relaxed, here and below: the word is looked at again by the exchange. If that fails, the worker has come
         // back, or has found the flag; or it has gone away just now, and comes back before anything else, since it
         // finds the start.
         let seen = self.word.load(Ordering::Relaxed);
-        let excuse = if is_away(seen) { Excuse::WasAway } else { Excuse::WasLate };
         // A worker that has run its part and then gone away has left this very epoch. One that is present has it with
         // the flag, if it was wanted. From the heavy fence on it finds the flag if it begins; if it has begun before,
         // this is seen here.
-        let may_excuse = match excuse {
-            Excuse::WasAway => seen != epoch,
-            _ => is_fenced && seen == epoch | WANTED && !self.has_begun(epoch),
-        };
+        let may_excuse =
+            if is_away(seen) { seen != epoch } else { is_fenced && seen == epoch | WANTED && !self.has_begun(epoch) };
         // Relaxed, both: a worker that comes back and finds itself excused learns of the start by the fence in
         // `Team::wake_if_asleep`, which the caller has executed before. If the exchange fails, the worker runs its
         // part, and the caller waits for its exit.
-        let is_excused =
-            may_excuse && self.word.compare_exchange(seen, epoch, Ordering::Relaxed, Ordering::Relaxed).is_ok();
-        if is_excused { excuse } else { Excuse::None }
+        may_excuse && self.word.compare_exchange(seen, epoch, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// Whether the worker has begun its part of the region of `epoch`, as far as this thread can see.
@@ -147,9 +142,9 @@ mod tests {
         let availability = Availability::away();
         availability.reset(5);
         let excuses = [6, 6, 8].map(|epoch| availability.try_excuse(epoch, true));
-        assert_eq!(excuses, [Excuse::WasAway, Excuse::None, Excuse::WasAway]);
+        assert_eq!(excuses, [true, false, true]);
         assert_eq!(availability.come_back(), 8);
-        assert_eq!(availability.try_excuse(9, true), Excuse::None, "it is there");
+        assert!(!availability.try_excuse(9, true), "it is there");
     }
 
     #[test]
@@ -158,7 +153,7 @@ mod tests {
         assert_eq!(availability.come_back(), 0);
         assert_eq!(availability.leave(7), 7);
         assert!(!availability.want(7));
-        assert_eq!(availability.try_excuse(7, true), Excuse::None);
+        assert!(!availability.try_excuse(7, true));
         assert_eq!(availability.come_back(), 7);
     }
 
@@ -167,20 +162,17 @@ mod tests {
         let availability = Availability::away();
         availability.come_back();
         assert!(availability.begin(1));
-        assert!(!availability.want(1) && availability.try_excuse(1, true) == Excuse::None);
-        assert_eq!(availability.try_excuse(2, true), Excuse::None, "nobody has wanted it");
+        assert!(!availability.want(1) && !availability.try_excuse(1, true));
+        assert!(!availability.try_excuse(2, true), "nobody has wanted it");
         assert!(availability.want(2));
-        assert_eq!(
-            [false, true].map(|is_fenced| availability.try_excuse(2, is_fenced)),
-            [Excuse::None, Excuse::WasLate]
-        );
-        assert_eq!(availability.try_excuse(3, true), Excuse::WasAway, "it has not come back since");
+        assert_eq!([false, true].map(|is_fenced| availability.try_excuse(2, is_fenced)), [false, true]);
+        assert!(availability.try_excuse(3, true), "it has not come back since");
         assert!(!availability.begin(2));
         assert_eq!(availability.come_back(), 3);
         assert!(availability.begin(4));
         // It goes away without having seen that it is excused.
         assert!(availability.want(5));
-        assert_eq!(availability.try_excuse(5, true), Excuse::WasLate);
+        assert!(availability.try_excuse(5, true));
         assert_eq!(availability.leave(4), 5);
     }
 
@@ -189,11 +181,11 @@ mod tests {
         let availability = Availability::away();
         availability.come_back();
         assert!(availability.want(3) && availability.begin(3));
-        assert_eq!(availability.try_excuse(3, true), Excuse::None);
+        assert!(!availability.try_excuse(3, true));
         // Begun without a look at the flag, and left there.
         availability.begun.store(4, Ordering::Relaxed);
         availability.word.store(4 | WANTED, Ordering::Relaxed);
-        assert_eq!(availability.try_excuse(4, true), Excuse::None);
+        assert!(!availability.try_excuse(4, true));
         assert!(availability.want(5));
     }
 }

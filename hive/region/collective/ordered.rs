@@ -198,7 +198,8 @@ impl Bee<'_> {
     /// # Panics
     /// If `order` does not contain `index`; in the work of another call, except in the bodies of
     /// [`for_each`](Self::for_each) and [`for_range`](Self::for_range); and in the body of a loop that is a region of
-    /// its own, such as [`par_for`](crate::par_for). If `work` panics, the region has failed, whatever is caught: see [`barrier`](Self::barrier).
+    /// its own, such as [`par_for`](crate::par_for). If `work` panics, the region has failed, whatever is caught: see
+    /// [`barrier`](Self::barrier).
     ///
     /// If the index can never become the next one: each bee of the team either has returned from the region's body or
     /// waits here, and none of those that wait has the index that is next. Bees that have waited for long find this

@@ -11,30 +11,20 @@ impl Help {
     pub(crate) fn note_wait(&self, _: u64) {}
 }
 
-/// As in the library.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Excuse {
-    None,
-    WasAway,
-    WasLate,
-}
-
 pub(crate) struct HelpOfLoop;
 
 impl HelpOfLoop {
-    pub(crate) fn new(_: &Help, _: u64) -> Self {
+    pub(crate) fn new(_: &Help, _: u64, _: bool, _: bool) -> Self {
         Self
     }
 
-    pub(crate) fn note_excuse(&mut self, _: Excuse, _: u64) -> u64 {
+    pub(crate) fn note_worker(&mut self) {}
+
+    pub(crate) fn note_part(&mut self, _: u64) {}
+
+    pub(crate) fn end(self) -> u64 {
         0
     }
-
-    pub(crate) fn note_part(&mut self, _: u64) -> u64 {
-        0
-    }
-
-    pub(crate) fn end(self) {}
 }
 
 pub(crate) fn nanos() -> u64 {
