@@ -5,6 +5,7 @@
 mod common;
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use std::time::Duration;
 use common::held_workers::{BEES, Held, LEN, SCHEDULES, hives, wait_until_asleep};
 use common::short_loops::{short_and_then, until_alone};
 use common::task_helpers::join_on_two_bees;
-use common::{Gate, panic_payload, run_exclusively, silence_panics};
+use common::{panic_payload, run_exclusively, silence_panics};
 use hive::{Hive, Reduction, Schedule};
 use registers::{MODES, current, set};
 
@@ -132,23 +133,21 @@ fn a_loop_that_its_caller_begins_alone_is_in_the_callers_mode_everywhere() {
     for hive in hives() {
         in_each_mode(|mode| {
             until_alone(&hive, || hive.par_for(0..12, |_, _| assert_eq!(current(), mode)));
-            // Longer than expected, so that the workers are started when the first part has been run.
-            short_and_then(&hive, |is_long, times| {
-                let (last, caller) = (Gate::new(), thread::current().id());
-                hive.par_for((0..BEES * times, Schedule::Static), |_, bee| {
-                    assert_eq!(current(), mode);
-                    if is_long && bee.id() == 0 {
-                        thread::sleep(Duration::from_millis(2));
-                    }
-                    if is_long && bee.id() == 1 && thread::current().id() == caller {
-                        // In this part, too, until a worker has run another one.
-                        last.wait_for(1);
-                    }
-                    if is_long && bee.id() == 2 {
-                        last.arrive();
-                    }
+            // Longer than expected, so that the workers are started when the first part has been run. If none of them
+            // comes in time, then again.
+            let (by_workers, caller) = (AtomicUsize::new(0), thread::current().id());
+            while by_workers.load(Ordering::Relaxed) == 0 {
+                short_and_then(&hive, |is_long, times| {
+                    hive.par_for((0..BEES * times, Schedule::Static), |_, _| {
+                        assert_eq!(current(), mode);
+                        if is_long && thread::current().id() == caller {
+                            thread::sleep(Duration::from_millis(5));
+                        } else if is_long {
+                            by_workers.fetch_add(1, Ordering::Relaxed);
+                        }
+                    });
                 });
-            });
+            }
         });
     }
 }
