@@ -232,14 +232,15 @@ impl<'c> RegionContext<'c> {
         }
     }
 
-    /// The barrier of a call that the bee is in, and has not failed in.
+    /// The barrier of a call that the bee is in. A bee that has failed in a loop must not come to it: the loop may not
+    /// have been started on the others.
     ///
     /// # Panics
     /// As [`barrier`](Self::barrier).
     #[inline]
     #[track_caller]
     pub(crate) fn meet(&self) {
-        debug_assert!(!self.is_loop() && !self.has_failed(), "who may not begin a call does not come to its barrier");
+        debug_assert!(!self.is_loop(), "the bees of a loop do not meet");
         if self.bees > 1 {
             if let Err(error) = self.team.wait_at_barrier(self) {
                 return self.leave_broken_barrier(error);
