@@ -13,7 +13,7 @@ use std::time::Duration;
 use common::held_workers::{BEES, Held, LEN, SCHEDULES, hives, wait_until_asleep};
 use common::short_loops::{short_and_then, until_alone};
 use common::task_helpers::join_on_two_bees;
-use common::{panic_payload, run_exclusively, silence_panics};
+use common::{panic_payload, proc_threads, run_exclusively, silence_panics};
 use hive::{Hive, Reduction, Schedule};
 use registers::{MODES, current, set};
 
@@ -193,6 +193,14 @@ fn tasks_are_in_the_mode_of_their_hive() {
     }
 }
 
+/// Waits until all workers sleep in the kernel. By the counters alone a worker that was woken for a region may count as
+/// asleep until it has ended its part.
+fn wait_until_workers_sleep(hive: &Hive) {
+    thread::sleep(Duration::from_millis(1));
+    wait_until_asleep(hive, BEES - 1);
+    proc_threads::wait_until_asleep(&proc_threads::named("hive-bee"));
+}
+
 #[test]
 fn what_a_body_or_a_task_leaves_behind_on_a_worker_is_put_right() {
     let _alone = run_exclusively();
@@ -206,7 +214,7 @@ fn what_a_body_or_a_task_leaves_behind_on_a_worker_is_put_right() {
         };
         for _ in 0..10 {
             hive.spmd(BEES, |bee| change(bee.id()));
-            wait_until_asleep(&hive, BEES - 1);
+            wait_until_workers_sleep(&hive);
             assert_eq!(hive.spmd_map(BEES, |_| current()), [normal; BEES]);
             let panicking = || {
                 hive.spmd(BEES, |bee| {
@@ -215,7 +223,7 @@ fn what_a_body_or_a_task_leaves_behind_on_a_worker_is_put_right() {
                 });
             };
             panic_payload(panicking);
-            wait_until_asleep(&hive, BEES - 1);
+            wait_until_workers_sleep(&hive);
             assert_eq!(hive.broadcast(|_| current()), [normal; BEES - 1]);
             hive.broadcast(change);
             assert_eq!(hive.spmd_map(BEES, |_| current()), [normal; BEES]);
