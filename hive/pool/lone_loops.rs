@@ -65,15 +65,11 @@ impl Shared {
         body: &mut P,
     ) -> Result<(), Error> {
         let gain = self.loop_costs.gain(call.size, call.bees);
+        let may_go_without_help = P::RUNS_ANYWHERE && gain.is_some_and(|gain| gain < GAIN_OF_LONG);
         if gain.is_some_and(is_small_gain) {
             // Too short for a team.
             self.run_until_long(queen_guard, call, Deadline::soon(), None, body)
-        } else if let Some(begin) = self
-            .team
-            .help
-            .time_if_unwanted()
-            .filter(|_| P::RUNS_ANYWHERE && gain.is_some_and(|gain| gain < GAIN_OF_LONG))
-        {
+        } else if let Some(begin) = self.team.help.time_if_unwanted().filter(|_| may_go_without_help) {
             // The workers' help is worth nothing at present.
             self.run_until_long(queen_guard, call, Deadline::new(begin, GAIN_OF_LONG), Some(begin), body)
         } else if self.team.all_workers_sleep() {
@@ -134,7 +130,8 @@ impl Shared {
             0 => 0,
             // Nobody has come yet.
             _ if wake_delay.is_awaited() => u64::MAX,
-            // Until the delay was over, about half of which it has taken her to wake them, as `loss_by_waking` has it.
+            // She was alone until the delay was over. Before her part began, she woke them: that takes about half of
+            // the delay, as `loss_by_waking` assumes as well.
             _ => wake_delay.nanos() / 2,
         };
         self.loop_costs.record_part(call.size, part, call.bees, alone);
@@ -206,7 +203,7 @@ impl Shared {
         let number = self.team.count_for_queen(Counter::LoneLoops);
         let is_short = begin.is_none();
         if !is_short {
-            // By now nobody gains anything by it.
+            // If it turns out to be long and is started on the workers, what these gain is not counted.
             self.team.help.begin_loop(0);
         }
         let begin = begin.or_else(|| is_one_to_time(number).then(clock::nanos));

@@ -66,7 +66,7 @@ impl LoopCosts {
     /// How many nanoseconds sooner the loop would end on a team of `bees` that is awake. None: nothing is known.
     #[inline(always)]
     pub(crate) fn gain(&self, size: LoopSize, bees: u32) -> Option<u64> {
-        self.expected(size).map(|alone| alone - alone / u64::from(bees))
+        self.expected(size).map(|alone| gain_of(alone, bees))
     }
 
     /// Whether the loop is known to be so short that a team of `bees` which is awake would not end it sooner than its
@@ -130,6 +130,12 @@ impl LoopCosts {
     pub(crate) fn forget_missed_help(&self) {
         self.missed_help.store(0, Ordering::Relaxed);
     }
+}
+
+/// How many nanoseconds sooner a loop ends on a team of `bees` that is awake, of which one thread takes `alone`.
+#[inline(always)]
+pub(crate) fn gain_of(alone: u64, bees: u32) -> u64 {
+    alone - alone / u64::from(bees)
 }
 
 /// Whether the gain by a team that is awake is less than what it costs to start a loop on it.

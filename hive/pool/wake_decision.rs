@@ -2,7 +2,7 @@
 //! what is known of the loop and of the delay of wake-ups. `lone_loops.rs` and `lone_parts.rs` ask. The rule is in
 //! `docs/lone-loops.md`.
 
-use crate::pool::loop_costs::LoopSize;
+use crate::pool::loop_costs::{LoopSize, gain_of};
 use crate::pool::shared::Shared;
 use crate::pool::sharing::Sharing;
 use crate::sync::Deadline;
@@ -38,7 +38,7 @@ impl Shared {
     #[inline]
     pub(crate) fn stakes(&self, bees: u32, size: LoopSize) -> Option<Stakes> {
         let (expected, delay) = (self.loop_costs.expected(size)?, self.team.wake_delay.nanos());
-        let gain = expected - expected / u64::from(bees);
+        let gain = gain_of(expected, bees);
         Some(Stakes { expected, gain, loss: loss_by_waking(delay, bees, size.sharing), delay })
     }
 
