@@ -173,9 +173,13 @@ fn a_lone_queen_wakes_nobody_for_what_she_spawns_and_runs() {
     const TASKS: usize = 10_000;
     let _alone = run_exclusively();
     for builder in builders() {
+        let before = proc_threads::own_tids();
         let hive = builder.bees(2).build().unwrap();
         hive.resize(1).unwrap();
         hive.wait_until_parked();
+        // A worker that the shrink finds falling asleep looks for tasks once more before it blocks.
+        let workers: Vec<_> = proc_threads::own_tids().into_iter().filter(|tid| !before.contains(tid)).collect();
+        proc_threads::wait_until_asleep(&workers);
         let ran = AtomicUsize::new(0);
         hive.scope(|scope| {
             for _ in 0..TASKS {

@@ -399,13 +399,12 @@ surplus:
     :: else
     fi;
 #endif
-    /* Step: park: parked */
-    d_step { drain(me); assert(pending_parks > 0); pending_parks-- }
 #ifndef PARKING_BEE_DOES_NOT_PASS_ON
     /* Step: park: pass on */
     pass_on(me);
 #endif
-    skip;
+    /* Step: park: parked */
+    d_step { drain(me); assert(pending_parks > 0); pending_parks-- }
 
 in_bed:
     reset_locals();
