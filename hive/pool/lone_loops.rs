@@ -8,6 +8,7 @@
 //! take. In all other cases the loop is a region like any other (`regions.rs`). See `docs/lone-loops.md`.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 use crate::pool::error::Error;
 use crate::pool::loop_costs::{LoopSize, is_one_to_time, is_small_gain};
@@ -16,6 +17,7 @@ use crate::pool::regions::Start;
 use crate::pool::shared::Shared;
 use crate::protocol::QueenGuard;
 use crate::protocol::region::body::{BodyFn, RegionBody};
+use crate::protocol::region::parts_in_turn::PartsInTurn;
 use crate::region::nesting;
 use crate::sync::{Counter, Deadline};
 use crate::sys::clock;
@@ -44,7 +46,20 @@ impl Shared {
         let key = if let LoopKind::KnownBy(key, _) = kind { key } else { BodyFn::of::<P>().key() };
         let size = LoopSize { body: key, indices, sharing: kind.sharing() };
         let may_run_as_one = !matches!(kind, LoopKind::OfBees(_));
-        let call = LoopCall { bees, is_planned, may_run_as_one, size };
+        // To run parts that do not meet on more threads than there are CPUs would only take longer.
+        let crew = (self.team.policy().cpus() as u32).max(2);
+        if P::RUNS_ANYWHERE && bees > crew && !is_planned {
+            let begun = AtomicU32::new(0);
+            let call = LoopCall { bees: crew, is_planned, may_run_as_one, size };
+            return self.run_call(call, &mut PartsInTurn::new(body, bees, &begun));
+        }
+        self.run_call(LoopCall { bees, is_planned, may_run_as_one, size }, body)
+    }
+
+    /// Runs a loop of which everything is known.
+    #[inline]
+    fn run_call<P: RegionBody>(self: &Arc<Self>, call: LoopCall, body: &mut P) -> Result<(), Error> {
+        let LoopCall { bees, may_run_as_one, .. } = call;
         if nesting::is_inside_any() {
             return self.nested_spmd(bees, body, Start::Loop(call));
         }

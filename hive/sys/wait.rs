@@ -97,6 +97,12 @@ impl WaitPolicy {
         Self { cpus: self.cpus.with_limit(cpus), ..self }
     }
 
+    /// How many CPUs this process may use, as far as its workers have seen.
+    #[inline(always)]
+    pub(crate) fn cpus(&self) -> usize {
+        self.cpus.get()
+    }
+
     /// See [`CpuCount::begin_to_look`].
     pub(crate) fn begin_to_look_at_cpus(&self, is_bound: bool) -> Looks {
         self.cpus.begin_to_look(is_bound)

@@ -20,6 +20,7 @@ pub(crate) mod led_groups;
 pub(crate) mod line_choice;
 pub(crate) mod max_bees;
 pub(crate) mod panics;
+pub(crate) mod parts_in_turn;
 pub(crate) mod poison;
 pub(crate) mod progress;
 pub(crate) mod queen;

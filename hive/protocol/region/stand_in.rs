@@ -138,7 +138,9 @@ impl Team {
         self.policy().abort_if_forked();
         let region = RegionContext::new(self, id, leader.bees(), leader.epoch(), *part);
         let region = region.with_led_parts(led_parts).run_by(leader.id());
-        self.slot(leader.id()).counters.increment(Counter::StandIns);
+        if id != leader.id() {
+            self.slot(leader.id()).counters.increment(Counter::StandIns);
+        }
         self.run_catching_panic(&region, || run(&region));
     }
 }

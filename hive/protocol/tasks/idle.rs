@@ -119,8 +119,8 @@ impl TaskContext<'_> {
         // Before others can see that the bee has parked, so that whoever has waited for that finds this park in the
         // statistics.
         slot.counters.increment_shared(Counter::Parks);
-        // A bee that has posted a task may have relied on this one. While the park is still pending: if this wakes the bee
-        // itself, for the tasks of a hive of the queen alone, whoever waits for its core goes on waiting.
+        // A bee that has posted a task may have relied on this one. The park is still pending meanwhile: if this wakes
+        // the bee itself, for the tasks of a hive of the queen alone, whoever waits for its core goes on waiting.
         // Step: pass on
         team.notify_of_queued(self.id());
         // From here on the bee is certain to wait on its semaphore. If another thread has already made it SURPLUS again
