@@ -60,8 +60,6 @@
 //! - `HIVE_SHRINK`: `compact`, `spread` or `keep_nodes`: which places a shrinking hive gives up; see [`Shrink`].
 //! - `HIVE_BARRIER`: `flat`, `cluster`, `node` or `auto`: the groups in which bees start and meet; see
 //!   [`BarrierShape`].
-//! - `HIVE_CACHE`: the directory in which hive keeps what it has measured for `auto`; by default `hive` in the user's
-//!   cache directory. `off` or an empty value: no directory is used.
 //! - `HIVE_SPIN`: how long a waiting bee polls before it sleeps, such as `200us`, `1ms`, `0` or `inf`. Default: up to
 //!   200 us, and less where that does not pay; 50 us in the pools of the drop-in `rayon-core`. With `0` a bee sleeps at
 //!   once; with any other value it polls for at least about a microsecond. See [`Builder::spin`].
@@ -69,8 +67,8 @@
 //!   process ends; `%p` in its name stands for the process id; see [`Builder::trace`].
 //!
 //! If hive cannot read a value, it ignores it and adds a warning to [`Hive::report`]. In a program that runs with more
-//! rights than the user who has started it (set-uid, set-gid or file capabilities on Linux), it ignores what names
-//! files: `HIVE_TRACE`, `HIVE_CACHE`, and the user's cache directory.
+//! rights than the user who has started it (set-uid, set-gid or file capabilities on Linux), it ignores `HIVE_TRACE`,
+//! which names a file.
 //!
 //! # Coming from OpenMP or Rayon
 //! [`guides`] shows the constructs of OpenMP and of Rayon next to those of hive, and describes where bees run.

@@ -7,7 +7,6 @@
 
 mod common;
 
-use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -112,16 +111,16 @@ fn a_hive_is_resized_between_its_regions() {
 }
 
 #[test]
-fn auto_is_derived_from_places_where_it_cannot_be_measured() {
+fn auto_is_by_the_number_of_bees_and_their_places() {
     let variables = [("HWLOC_SYNTHETIC", "pack:2 [numa(memory=1GB)] l3:2 core:4 pu:1"), ("HWLOC_THISSYSTEM", "0")];
-    in_own_process_with("auto_is_derived_from_places_where_it_cannot_be_measured", &variables, || {
+    in_own_process_with("auto_is_by_the_number_of_bees_and_their_places", &variables, || {
         let line = |bees: usize| {
             let report = Hive::builder().bees(bees).max_bees(bees).pin(Pin::Core).build().unwrap().report().to_string();
             report.lines().find(|line| line.starts_with("barriers:")).unwrap().to_owned()
         };
         assert_contains_all(&line(4), &["flat (auto: the bees share a last-level cache"]);
-        assert_contains_all(&line(8), &["flat (auto: from the places, as the machine is another one)"]);
-        assert_contains_all(&line(16), &["cluster (auto: from the places, as the machine is another one)"]);
+        assert_contains_all(&line(8), &["flat (auto: by the number of bees and their places)"]);
+        assert_contains_all(&line(16), &["cluster (auto: by the number of bees and their places)"]);
     });
 }
 
@@ -132,35 +131,4 @@ fn hive_barrier_is_heard_and_the_builder_is_heard_first() {
         assert_contains_all(&report(Hive::builder()), &["barriers:     node\n"]);
         assert_contains_all(&report(Hive::builder().barrier(BarrierShape::Cluster)), &["barriers:     cluster\n"]);
     });
-}
-
-/// This machine is described as one of two clusters, if it has four CPUs; then there is something to measure.
-#[test]
-fn auto_measures_once_and_remembers() {
-    let cache = std::env::temp_dir().join(format!("hive-shapes-test-{}", std::process::id()));
-    let variables = [
-        ("HWLOC_SYNTHETIC", "pack:1 [numa(memory=1GB)] l3:2 core:2 pu:1"),
-        ("HWLOC_THISSYSTEM", "1"),
-        ("HIVE_CACHE", cache.to_str().unwrap()),
-    ];
-    in_own_process_with("auto_measures_once_and_remembers", &variables, || {
-        let cache = std::path::PathBuf::from(std::env::var_os("HIVE_CACHE").unwrap());
-        let line = || {
-            let hive = Hive::builder().bees(4).pin(Pin::Core).build().unwrap();
-            let report = hive.report().to_string();
-            assert_hive_works(&hive, 4);
-            report.lines().find(|line| line.starts_with("barriers:")).unwrap().to_owned()
-        };
-        let first = line();
-        if first.contains("too busy") || first.contains("fewer CPUs") || first.contains("share a last-level") {
-            println!("auto_measures_once_and_remembers: skipped: {first}");
-            return;
-        }
-        assert_contains_all(&first, &["auto: measured for a region with a barrier: flat ", ", cluster "]);
-        assert_contains_all(&line(), &["auto: measured earlier: flat "]);
-        let files: Vec<_> = fs::read_dir(&cache).unwrap().map(|file| file.unwrap().path()).collect();
-        let [file] = &files[..] else { panic!("{files:?}") };
-        assert_contains_all(&fs::read_to_string(file).unwrap(), &["flat ", "\ncluster "]);
-    });
-    let _ = fs::remove_dir_all(cache);
 }

@@ -56,7 +56,6 @@ impl Report {
         ];
         lines.extend(shared.tracer().map(|tracer| ("tracing", tracing_line(shared, tracer))));
         let mut warnings = shared.machine_info.warnings.clone();
-        warnings.extend(shared.barrier_choice.warning.clone());
         if !shared.is_forked() {
             warnings.extend(shared.runtime_warnings());
         } else {

@@ -107,10 +107,10 @@ impl Shared {
         } else {
             calibrate_line::uncalibrated()
         };
-        // The groups in which bees meet: as configured, or as measured on this machine.
-        let barrier_choice =
-            BarrierChoice::for_request(config.barrier_shape, config.bees as usize, &machine_info, &place_map);
-        let shape = Shape::new(barrier_choice.shape, &place_map.addresses(capacity), capacity);
+        // The groups in which bees meet: as configured, or as their places suggest.
+        let addresses = place_map.addresses(capacity);
+        let barrier_choice = BarrierChoice::for_request(config.barrier_shape, config.bees, &addresses);
+        let shape = Shape::new(barrier_choice.shape, &addresses, capacity);
         // Which bees are near which others, for stealing tasks.
         let neighbours = Neighbours::new(&place_map.unshared_addresses(capacity));
         let team = Team::new(capacity, policy, start_line, sleep, neighbours, shape).with_nesting(nesting::NESTING);

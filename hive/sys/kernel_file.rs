@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::io;
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::path::Path;
 
 /// The room for the first read. The kernel writes no more than a page at a time into most of these files.
@@ -39,18 +39,6 @@ pub(crate) fn line(file: impl AsRef<Path>) -> Option<String> {
     Some(String::from_utf8(bytes).ok()?.trim().to_owned())
 }
 
-/// What the kernel calls the processor. None on some architectures.
-pub(crate) fn processor_name() -> Option<String> {
-    line_of_first_block(File::open("/proc/cpuinfo").ok()?, "model name")
-}
-
-/// The first line that begins with `start` in the first block of lines of `file`, which ends with an empty line. No
-/// more is read than that takes: `/proc/cpuinfo` has a block for each CPU, and the kernel writes it while it is read.
-fn line_of_first_block(file: impl Read, start: &str) -> Option<String> {
-    let lines = BufReader::with_capacity(PAGE, file).lines().map_while(Result::ok);
-    lines.take_while(|line| !line.is_empty()).find(|line| line.starts_with(start))
-}
-
 /// The value of the line `name` in the text of a file such as `/proc/self/status`: 3 for `Threads:\t3`.
 pub(crate) fn status_field<'s>(status: &'s str, name: &str) -> Option<&'s str> {
     status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
@@ -74,21 +62,6 @@ mod tests {
         let version = fs::read_to_string("/proc/version").unwrap();
         assert_eq!(line("/proc/version").as_deref(), Some(version.trim()));
         assert_eq!(text("/proc/version"), Some(version));
-    }
-
-    #[test]
-    fn of_a_file_in_blocks_no_more_is_read_than_holds_the_line() {
-        /// A file whose further blocks must not be read.
-        struct Further;
-        impl Read for Further {
-            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-                panic!("the next block is read")
-            }
-        }
-        let line = |text: &str, start| line_of_first_block(text.as_bytes().chain(Further), start);
-        assert_eq!(line("processor: 0\nmodel name: A\ncores", "model name").as_deref(), Some("model name: A"));
-        assert_eq!(line("processor: 0\n\nmodel name: B\n", "model name"), None);
-        assert_eq!(line_of_first_block(&b"processor: 0"[..], "model name"), None);
     }
 
     #[test]

@@ -33,13 +33,12 @@ pub enum BarrierShape {
     /// `node`: the bees whose places are on one NUMA node form a group, and the leaders of these groups form a wider
     /// one.
     Node,
-    /// `auto`: the one of the other three that measures best.
+    /// `auto`: one of the other three, by the number of bees that the hive starts with and their places.
     ///
-    /// If all of them put the bees into the same groups, as where all bees share one last-level cache, it is `flat` and
-    /// nothing is measured. Otherwise the measurement takes up to 20 ms when the first such hive is built. Its result
-    /// is kept for later hives, and in a file for later processes. Where it is not possible to measure, as with bees
-    /// that are not bound, the choice is derived from the number of bees and their places.
-    /// [`Hive::report`](crate::pool::handle::Hive::report) says which shape was chosen and why.
+    /// It is `flat` where all three put these bees into one group, as where all bees share a last-level cache, and for
+    /// fewer than ten bees. Otherwise it is the one with the narrowest groups: `cluster` or, where the bees' places are
+    /// larger than clusters, `node`. [`Hive::report`](crate::pool::handle::Hive::report) says which shape was chosen
+    /// and why.
     #[default]
     Auto,
 }
@@ -68,7 +67,7 @@ const UNBOUND_GROUP_SIZE: usize = 16;
 ///
 /// A region's team is the bees with the lowest numbers. Of each group it uses the bees that are in the team, and if
 /// there are any, the leader is one of them.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Shape {
     /// The bees of each group, ascending, so that the leader is the first. Groups are in the order of their leaders,
     /// and those of one leader in the order from the widest to the narrowest.
@@ -78,7 +77,7 @@ pub(crate) struct Shape {
 }
 
 /// The groups of one bee.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 struct GroupRoles {
     /// The groups that it leads, the widest first.
     led_groups: Range<u32>,
