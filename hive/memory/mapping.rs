@@ -7,6 +7,8 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
+pub(crate) use pages::page_size;
+
 /// Fresh memory that begins at a page boundary and is unmapped when this is dropped. No thread has touched its pages
 /// before, so they are still to be placed. That is why it does not come from malloc, which hands out memory again that
 /// others have touched.
@@ -41,8 +43,8 @@ impl Mapping {
     /// memory.
     pub(crate) fn memory(&self) -> &[MaybeUninit<u8>] {
         // SAFETY: the memory is mapped as long as `self` exists, and `MaybeUninit<u8>` may be any bytes. Nobody writes
-        // to it meanwhile: the callers, `NumaVec::memory` and `PartialVec::memory`, borrow their vector mutably for as
-        // long as the slice is in use.
+        // to it meanwhile: the caller, `NumaVec::memory`, borrows its vector mutably for as long as the slice is in
+        // use.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.bytes) }
     }
 }
@@ -85,8 +87,8 @@ mod pages {
         debug_assert_eq!(status, 0, "munmap failed: {}", io::Error::last_os_error());
     }
 
-    /// The size of a page in bytes.
-    pub(crate) fn size() -> usize {
+    /// The size of the system's usual pages in bytes. Huge pages are larger.
+    pub(crate) fn page_size() -> usize {
         // SAFETY: `sysconf` takes a number and returns one.
         let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         usize::try_from(size).unwrap_or(super::MIN_PAGE_SIZE)
@@ -121,18 +123,13 @@ mod pages {
     }
 
     /// The assumed size of a page in bytes.
-    pub(crate) fn size() -> usize {
+    pub(crate) fn page_size() -> usize {
         super::MIN_PAGE_SIZE
     }
 }
 
 /// The smallest page size of all systems that hive runs on.
 pub(crate) const MIN_PAGE_SIZE: usize = align_of::<PageAligned>();
-
-/// The size of the system's usual pages in bytes. Huge pages are larger.
-pub(crate) fn page_size() -> usize {
-    pages::size()
-}
 
 /// The NUMA node of the page that contains `address`, by the system's number (as in `numactl` and
 /// `/proc/self/numa_maps`; see [`memory_nodes`](crate::memory::nodes::memory_nodes)).
@@ -171,10 +168,9 @@ pub(crate) fn move_pages(memory: &[MaybeUninit<u8>], node: usize) -> Result<(), 
         not_moved +=
             statuses.iter().filter(|status| ![wanted, STATUS_ABSENT, STATUS_ZERO_PAGE].contains(status)).count();
     }
-    if not_moved > 0 {
-        Err(format!("{not_moved} pages did not go to node {node}; they may be in use, or the node full"))
-    } else {
-        Ok(())
+    match not_moved {
+        0 => Ok(()),
+        _ => Err(format!("{not_moved} pages did not go to node {node}; they may be in use, or the node full")),
     }
 }
 

@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::{NonNull, slice_from_raw_parts_mut};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{fmt, io, slice};
+use std::{fmt, io, mem, slice};
 
 use crate::memory::mapping::{MIN_PAGE_SIZE, Mapping};
 use crate::memory::plan::Plan;
@@ -49,6 +49,12 @@ pub struct NumaVec<T> {
 }
 
 impl<T> NumaVec<T> {
+    /// A vector without elements at the start of this memory.
+    fn without_elements(mapping: Mapping) -> Self {
+        Self { mapping, len: 0, elements: PhantomData }
+    }
+
+    /// Where the first element is, or will be.
     fn start(&self) -> NonNull<T> {
         self.mapping.start().cast()
     }
@@ -64,8 +70,8 @@ impl<T> Deref for NumaVec<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: `PartialVec::finish` has checked that all `len` elements have been made. They are initialised and
-        // aligned, and the borrow of `self` keeps others from changing them.
+        // SAFETY: a vector has no elements until `PartialVec::finish` has checked that all `len` have been made. They
+        // are initialised and aligned, and the borrow of `self` keeps others from changing them.
         unsafe { slice::from_raw_parts(self.start().as_ptr(), self.len) }
     }
 }
@@ -96,13 +102,13 @@ impl<T: fmt::Debug> fmt::Debug for NumaVec<T> {
 /// it is dropped before it is finished, for example because a bee has panicked, it drops the elements that have been
 /// made.
 pub(crate) struct PartialVec<T> {
-    mapping: Mapping,
+    /// The vector. It has no elements until all of them have been made.
+    vec: NumaVec<T>,
     /// Which bee makes which elements.
     plan: Plan,
     /// How many elements of each part have been made, from its start. [`NOT_BEGUN`]: the part has not been begun.
     /// Written by the bee that fills the part: 0 when it begins, the number of elements when it is done or panics.
     filled: Box<[AtomicUsize]>,
-    elements: PhantomData<T>,
 }
 
 /// Larger than any number of elements in a part.
@@ -121,25 +127,21 @@ impl<T> PartialVec<T> {
     #[track_caller]
     pub(crate) fn new(plan: &Plan) -> Self {
         const {
-            assert!(
-                align_of::<T>() <= MIN_PAGE_SIZE,
-                "elements aligned to more than 4096 bytes, \
-                 the smallest page"
-            )
+            assert!(align_of::<T>() <= MIN_PAGE_SIZE, "elements aligned to more than 4096 bytes, the smallest page");
         };
         let filled = (0..plan.bees()).map(|_| AtomicUsize::new(NOT_BEGUN)).collect();
-        let mapping = map_pages::<T>(plan.len()).unwrap_or_else(|error| out_of_memory::<T>(plan.len(), &error));
-        Self { mapping, plan: plan.clone(), filled, elements: PhantomData }
+        let (len, size) = (plan.len(), size_of::<T>());
+        let bytes = len.checked_mul(size).filter(|bytes| *bytes <= isize::MAX as usize);
+        let bytes = bytes.ok_or_else(|| io::Error::other("that is more than can be addressed"));
+        match bytes.and_then(Mapping::new) {
+            Ok(mapping) => Self { vec: NumaVec::without_elements(mapping), plan: plan.clone(), filled },
+            Err(error) => panic!("no memory for {len} elements of {size} bytes: {error}"),
+        }
     }
 
     /// The memory, for the system to place before its elements are made.
     pub(crate) fn memory(&mut self) -> &[MaybeUninit<u8>] {
-        self.mapping.memory()
-    }
-
-    /// Where the first element is, or will be.
-    fn start(&self) -> *mut T {
-        self.mapping.start().cast().as_ptr()
+        self.vec.memory()
     }
 
     /// Makes the elements of `bee`'s part, on the calling thread: `init` returns the element for each index.
@@ -147,14 +149,13 @@ impl<T> PartialVec<T> {
     /// # Panics
     /// If the part has been filled before, and if `init` panics.
     pub(crate) fn fill(&self, bee: usize, init: impl Fn(usize) -> T) {
-        let range = self.plan.range(bee);
         // Relaxed: the swap only decides which of two callers may write. The other panics and writes nothing.
         let state_before = self.filled[bee].swap(0, Ordering::Relaxed);
         assert_eq!(state_before, NOT_BEGUN, "the part of bee {bee} has been filled already");
         // From here on the elements that have been made are counted, also if `init` panics.
         let mut progress = FillProgress { filled: &self.filled[bee], made: 0 };
-        for index in range {
-            let element = self.start().wrapping_add(index);
+        for index in self.plan.range(bee) {
+            let element = self.vec.start().as_ptr().wrapping_add(index);
             let value = init(index);
             // SAFETY: `index` is below the plan's length, so the element lies in the mapping, which is large enough and
             // aligned. Parts do not overlap, and the swap above has shown that nobody else has begun this one.
@@ -170,12 +171,12 @@ impl<T> PartialVec<T> {
     pub(crate) fn finish(mut self) -> NumaVec<T> {
         let missing = (0..self.plan.bees()).find(|bee| self.elements_of(*bee).len() < self.plan.range(*bee).len());
         assert_eq!(missing, None, "nobody has filled the part of this bee");
-        // Take the mapping out of `self`, whose drop follows.
-        let empty = Mapping::new(0).expect("nothing is asked of the system");
-        let (mapping, len) = (std::mem::replace(&mut self.mapping, empty), self.plan.len());
-        // The elements belong to the vector now: without counts, the drop of `self` finds none to drop.
+        // Take the vector out of `self`, whose drop follows. Without counts, that finds no elements to drop.
         self.filled = Box::default();
-        NumaVec { mapping, len, elements: PhantomData }
+        let nothing = Mapping::new(0).expect("nothing is asked of the system");
+        let mut vec = mem::replace(&mut self.vec, NumaVec::without_elements(nothing));
+        vec.len = self.plan.len();
+        vec
     }
 
     /// The indices of the elements that have been made in `bee`'s part.
@@ -192,7 +193,7 @@ impl<T> Drop for PartialVec<T> {
     fn drop(&mut self) {
         for bee in 0..self.plan.bees() {
             let range = self.elements_of(bee);
-            let first = self.start().wrapping_add(range.start).cast::<NoDoublePanic<T>>();
+            let first = self.vec.start().as_ptr().wrapping_add(range.start).cast::<NoDoublePanic<T>>();
             // SAFETY: these elements have been written, and the region in which they were made is over, so nobody else
             // accesses them. `NoDoublePanic<T>` has the layout of `T`.
             unsafe { slice_from_raw_parts_mut(first, range.len()).drop_in_place() };
@@ -211,16 +212,4 @@ impl Drop for FillProgress<'_> {
         // Relaxed: the end of the region orders this store before `finish`, or before the drop of the `PartialVec`.
         self.filled.store(self.made, Ordering::Relaxed);
     }
-}
-
-/// Maps memory for `len` elements. An error is the system's, or says that the size cannot be addressed.
-fn map_pages<T>(len: usize) -> io::Result<Mapping> {
-    let bytes = len.checked_mul(size_of::<T>()).filter(|bytes| *bytes <= isize::MAX as usize);
-    Mapping::new(bytes.ok_or_else(|| io::Error::other("that is more than can be addressed"))?)
-}
-
-#[cold]
-#[track_caller]
-fn out_of_memory<T>(len: usize, error: &io::Error) -> ! {
-    panic!("no memory for {len} elements of {} bytes: {error}", size_of::<T>())
 }

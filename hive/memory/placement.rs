@@ -83,19 +83,14 @@ impl Hive {
         placement: Placement<'_>,
         init: F,
     ) -> NumaVec<T> {
-        let plan = match placement {
-            Placement::LikeLoop(plan) => plan.clone(),
-            _ => self.plan(len),
-        };
+        let plan = if let Placement::LikeLoop(plan) = placement { plan.clone() } else { self.plan(len) };
         let init = NoDoublePanic::new(init);
         assert_eq!(len, plan.len(), "the plan is for another number of elements");
         let mut partial = PartialVec::new(&plan);
         // Ask for the placement before any page is touched.
         if let Err(why) = self.request_placement::<T>(partial.memory(), placement) {
-            self.add_warning(format!(
-                "memory is where it was touched first, and not as {} has it: {why}",
-                placement.name()
-            ));
+            let asked = if let Placement::LikeLoop(_) = placement { "LikeLoop" } else { &format!("{placement:?}") };
+            self.add_warning(format!("memory is where it was touched first, and not as {asked} has it: {why}"));
         }
         self.spmd(plan.bees(), |bee| {
             // In a nested region one bee fills the parts of all bees.
@@ -156,18 +151,6 @@ impl Hive {
     fn nodes_with_cpus(&self) -> Vec<usize> {
         let node_count = self.shared.machine_info.machine.unit_count(Unit::Node);
         (0..node_count).filter_map(|node| self.memory_node(node)).collect()
-    }
-}
-
-impl Placement<'_> {
-    /// The placement's name in warnings.
-    fn name(&self) -> String {
-        match self {
-            Self::FirstTouch => "FirstTouch".to_owned(),
-            Self::Bind(node) => format!("Bind({node})"),
-            Self::Interleave => "Interleave".to_owned(),
-            Self::LikeLoop(_) => "LikeLoop".to_owned(),
-        }
     }
 }
 

@@ -152,9 +152,8 @@ impl Plan {
     /// assert_eq!(plan.range(plan.bees() - 1).start % 512, 0);
     /// ```
     pub fn in_pages<T>(&self) -> Self {
-        // The smallest number of elements that fill whole pages exactly.
-        let elements = |bytes: usize| page_size() / gcd(page_size(), bytes);
-        self.aligned(if size_of::<T>() == 0 { 1 } else { elements(size_of::<T>()) })
+        // The smallest number of elements that fill whole pages exactly. 1 for elements of 0 bytes.
+        self.aligned(page_size() / gcd(page_size(), size_of::<T>()))
     }
 
     /// The number of indices.

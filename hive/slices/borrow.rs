@@ -1,7 +1,9 @@
 //! The borrow state of one part of a `Parts`, or of one value of a `PerBee`: borrowed by one bee that writes to it, or
 //! by several that read it. Like the state of a `RefCell`, but for several threads, and aware of the phases between
-//! barriers. Called by `Parts::borrow` and by `PerBee`, and by the drop of their guards.
+//! barriers. Called by `Parts` and `PerBee`. What is borrowed is given back by the drop of a `BorrowGuard` or a
+//! `WholeGuard`, which are parts of the guards that programs get (`guard.rs`).
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::region::bee::Bee;
@@ -91,9 +93,25 @@ pub(crate) enum BorrowError {
     TooManyReaders,
 }
 
-/// What is said of a part with too many readers.
-pub(crate) const TOO_MANY_READERS: &str = "has as many readers as can be counted, 1048575; \
-                                           each guard that was forgotten and not dropped counts as a reader for ever";
+/// What is the matter with the part, in words that follow its name.
+impl fmt::Display for BorrowError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::BeingWritten => "is being written to",
+            Self::BeingRead => "is being read",
+            Self::WrittenThisPhase => {
+                "has been written to since the last barrier: there has to be one between writing and reading"
+            }
+            Self::ReadThisPhase => {
+                "has been read since the last barrier: there has to be one between reading and writing"
+            }
+            Self::TooManyReaders => {
+                "has as many readers as can be counted, 1048575; \
+                 each guard that was forgotten and not dropped counts as a reader for ever"
+            }
+        })
+    }
+}
 
 /// The borrow state of one part. Changed by the bees that borrow the part and give it back.
 #[derive(Default)]
@@ -150,6 +168,53 @@ impl BorrowState {
         // borrow.
         let word = BorrowWord(self.0.fetch_sub(1, Ordering::Release));
         debug_assert!(word.count() > 0, "given back without having been lent");
+    }
+}
+
+/// Gives a part back when it is dropped.
+pub struct BorrowGuard<'p>(pub(crate) &'p BorrowState);
+
+impl Drop for BorrowGuard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}
+
+/// The borrow states of all parts. If there are few, each has cache lines of its own.
+pub(crate) struct BorrowStates {
+    states: Box<[BorrowState]>,
+    /// The distance between the states of two neighbouring parts.
+    stride: usize,
+}
+
+impl BorrowStates {
+    /// A distance of 128 bytes: a cache line and the one that the processor fetches with it.
+    const PADDED_STRIDE: usize = 128 / size_of::<BorrowState>();
+    /// With more parts than this, the states lie side by side, to save memory.
+    const MAX_PADDED: usize = 1024;
+
+    pub(crate) fn new(parts: usize) -> Self {
+        let stride = if parts <= Self::MAX_PADDED { Self::PADDED_STRIDE } else { 1 };
+        Self { states: (0..parts * stride).map(|_| BorrowState::default()).collect(), stride }
+    }
+
+    /// The borrow state of part `part`.
+    #[inline(always)]
+    pub(crate) fn of(&self, part: usize) -> &BorrowState {
+        &self.states[part * self.stride]
+    }
+}
+
+/// Gives back the first `parts` parts when it is dropped.
+pub struct WholeGuard<'p> {
+    pub(crate) borrows: &'p BorrowStates,
+    pub(crate) parts: usize,
+}
+
+impl Drop for WholeGuard<'_> {
+    fn drop(&mut self) {
+        (0..self.parts).for_each(|part| self.borrows.of(part).release());
     }
 }
 

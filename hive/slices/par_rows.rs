@@ -12,7 +12,7 @@ use crate::region::bee::Bee;
 use crate::slices::parts::count_rows;
 
 /// A pointer to the start of the slice, for all bees of the region.
-pub(crate) struct SlicePtr<T>(pub(crate) *mut T);
+pub struct SlicePtr<T>(pub(crate) *mut T);
 
 // SAFETY: all that a shared `SlicePtr` gives out are parts of the slice. By the contract of `range_mut` they do not
 // overlap, so each element is accessed by one thread at a time, which `T: Send` allows.

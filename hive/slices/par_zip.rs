@@ -38,7 +38,7 @@ mod sealed {
     /// A tuple of them.
     pub trait Slices {
         /// Pointers to all slices.
-        type Pointers: Copy;
+        type Pointers: Sync;
         /// The elements of one range of indices.
         type Part;
 
@@ -49,59 +49,41 @@ mod sealed {
         ///
         /// # Safety
         /// `range` lies in each of the slices, and no other call gets any of its indices.
-        unsafe fn part(pointers: Self::Pointers, range: Range<usize>) -> Self::Part;
+        unsafe fn part(pointers: &Self::Pointers, range: Range<usize>) -> Self::Part;
     }
 }
 
-impl<T: Send> sealed::SliceLike for [T] {
-    type Item = T;
+macro_rules! slice_like {
+    ($($like:ty $(, $len:ident)?;)*) => {
+        $(impl<T: Send $(, const $len: usize)?> sealed::SliceLike for $like {
+            type Item = T;
 
-    fn slice(&mut self) -> &mut [T] {
-        self
-    }
+            fn slice(&mut self) -> &mut [T] {
+                self
+            }
+        })*
+    };
 }
 
-impl<T: Send> sealed::SliceLike for Vec<T> {
-    type Item = T;
-
-    fn slice(&mut self) -> &mut [T] {
-        self
-    }
-}
-
-impl<T: Send, const N: usize> sealed::SliceLike for [T; N] {
-    type Item = T;
-
-    fn slice(&mut self) -> &mut [T] {
-        self
-    }
-}
-
-impl<T: Send> sealed::SliceLike for NumaVec<T> {
-    type Item = T;
-
-    fn slice(&mut self) -> &mut [T] {
-        self
-    }
-}
+slice_like!([T]; Vec<T>; NumaVec<T>; [T; N], N;);
 
 macro_rules! slices {
     ($($name:ident $life:lifetime $place:tt),*) => {
         impl<$($life,)* $($name: sealed::SliceLike + ?Sized),*> sealed::Slices for ($(&$life mut $name,)*) {
-            type Pointers = ($(*mut $name::Item,)*);
+            type Pointers = ($(SlicePtr<$name::Item>,)*);
             type Part = ($(&$life mut [$name::Item],)*);
 
             fn into_pointers(self) -> (Self::Pointers, Vec<usize>) {
                 let slices = ($(self.$place.slice(),)*);
                 let lengths = vec![$(slices.$place.len()),*];
-                (($(slices.$place.as_mut_ptr(),)*), lengths)
+                (($(SlicePtr(slices.$place.as_mut_ptr()),)*), lengths)
             }
 
             #[inline(always)]
-            unsafe fn part(pointers: Self::Pointers, range: Range<usize>) -> Self::Part {
+            unsafe fn part(pointers: &Self::Pointers, range: Range<usize>) -> Self::Part {
                 // SAFETY: the caller promises that the range lies in each slice, and that nobody else gets these
                 // elements. `into_pointers` has taken the mutable borrows, so they are nobody else's for that long.
-                ($(unsafe { SlicePtr(pointers.$place).range_mut(range.clone()) },)*)
+                ($(unsafe { pointers.$place.range_mut(range.clone()) },)*)
             }
         }
     };
@@ -110,21 +92,6 @@ macro_rules! slices {
 slices!(A 'a 0, B 'b 1);
 slices!(A 'a 0, B 'b 1, C 'c 2);
 slices!(A 'a 0, B 'b 1, C 'c 2, D 'd 3);
-
-/// The pointers to slices, for all bees of the region.
-struct SharedPointers<P>(P);
-
-// SAFETY: these are pointers to elements that may be sent to other threads, as `SliceLike` asks for. By the contract of
-// `Slices::part` each element is accessed by one thread at a time.
-unsafe impl<P> Sync for SharedPointers<P> {}
-
-impl<P: Copy> SharedPointers<P> {
-    /// A method, so that a closure captures all of this and not the bare pointers.
-    #[inline(always)]
-    fn get(&self) -> P {
-        self.0
-    }
-}
 
 impl Hive {
     /// As [`par_for_mut`](Self::par_for_mut), for a loop that writes to two, three or four slices of the same length:
@@ -151,13 +118,12 @@ impl Hive {
         F: Fn(Range<usize>, S::Part, &Bee<'_>) + Sync,
     {
         let (pointers, lengths) = slices.into_pointers();
-        let pointers = SharedPointers(pointers);
         let len = lengths[0];
         assert!(lengths.iter().all(|other| *other == len), "slices of different lengths: {lengths:?}");
         self.run_weighted(schedule.loop_over(len), lengths.len(), move |range, bee| {
             // SAFETY: `loop_over` has made sure that the loop passes only indices below `len`, the length of each
             // slice. The loop runs each index at most once.
-            let part = unsafe { S::part(pointers.get(), range.clone()) };
+            let part = unsafe { S::part(&pointers, range.clone()) };
             body(range, part, bee);
         });
     }

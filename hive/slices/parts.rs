@@ -11,8 +11,8 @@ use std::ptr;
 use crate::memory::plan::Plan;
 use crate::region::bee::Bee;
 use crate::region::split;
-use crate::slices::borrow::{BorrowError, BorrowState, Phase, TOO_MANY_READERS};
-use crate::slices::part_guards::{BorrowGuard, BorrowStates, PartMut, PartRef, WholeGuard, WholeRef};
+use crate::slices::borrow::{BorrowError, BorrowGuard, BorrowState, BorrowStates, Phase, WholeGuard};
+use crate::slices::guard::{Guard, PartMut, PartRef, WholeRef};
 
 /// A mutable slice in contiguous parts, usually one for each bee. A bee may write to its own part and read those of the
 /// others. Borrows are checked at run time: at any time a part is borrowed by one bee that writes to it, or by any
@@ -266,7 +266,7 @@ impl<'d, T> Parts<'d, T> {
         let (range, guard) = self.borrow(bee, part, BorrowState::try_write);
         // SAFETY: the range lies in the slice, which is mutably borrowed for 'd. Until the guard gives the borrow back,
         // nobody else has this part, and parts do not overlap. If the part could not be borrowed, the range is empty.
-        unsafe { PartMut::new(self.elements(range), guard) }
+        unsafe { Guard::new(self.elements(range), guard) }
     }
 
     /// Borrows part number `part`, a neighbour's or the bee's own, for reading.
@@ -291,7 +291,7 @@ impl<'d, T> Parts<'d, T> {
         let (range, guard) = self.borrow(bee, part, BorrowState::try_read);
         // SAFETY: as in `part_mut`, except that others may also have the part borrowed for reading; nobody has it for
         // writing.
-        unsafe { PartRef::new(self.elements(range), guard) }
+        unsafe { Guard::new(self.elements(range), guard) }
     }
 
     /// Borrows all parts for reading, as one slice: what all bees have written before the last barrier.
@@ -332,13 +332,13 @@ impl<'d, T> Parts<'d, T> {
             if let Err(error) = self.borrows.of(part).try_read(phase, part == bee.id()) {
                 report_refusal(error, part, bee);
                 // SAFETY: there is no element in it.
-                return unsafe { WholeRef::new(self.elements(0..0), guard) };
+                return unsafe { Guard::new(self.elements(0..0), guard) };
             }
             guard.parts += 1;
         }
         // SAFETY: this is the whole slice, which is mutably borrowed for 'd. The parts cover it, and until the guard
         // gives all of them back, nobody has one for writing.
-        unsafe { WholeRef::new(self.elements(0..self.cuts[self.count()]), guard) }
+        unsafe { Guard::new(self.elements(0..self.cuts[self.count()]), guard) }
     }
 
     /// A pointer to these elements.
@@ -357,14 +357,14 @@ impl<'d, T> Parts<'d, T> {
         bee: &Bee<'_>,
         part: usize,
         acquire: impl FnOnce(&BorrowState, Phase, bool) -> Result<(), BorrowError>,
-    ) -> (Range<usize>, BorrowGuard<'_>) {
+    ) -> (Range<usize>, Option<BorrowGuard<'_>>) {
         let range = self.range(part);
         let state = self.borrows.of(part);
         match acquire(state, Phase::of(bee), part == bee.id()) {
-            Ok(()) => (range, BorrowGuard(Some(state))),
+            Ok(()) => (range, Some(BorrowGuard(state))),
             Err(error) => {
                 report_refusal(error, part, bee);
-                (0..0, BorrowGuard(None))
+                (0..0, None)
             }
         }
     }
@@ -386,18 +386,7 @@ pub(crate) fn count_rows(len: usize, width: usize) -> usize {
 #[cold]
 #[track_caller]
 fn report_refusal(error: BorrowError, part: usize, bee: &Bee<'_>) {
-    let why = match error {
-        BorrowError::BeingWritten => "is being written to",
-        BorrowError::BeingRead => "is being read",
-        BorrowError::WrittenThisPhase => {
-            "has been written to since the last barrier: there has to be one between writing and reading"
-        }
-        BorrowError::ReadThisPhase => {
-            "has been read since the last barrier: there has to be one between reading and writing"
-        }
-        BorrowError::TooManyReaders => TOO_MANY_READERS,
-    };
-    bee.context.panic_or_fail(format_args!("bee {} cannot have part {part}: it {why}", bee.id()));
+    bee.context.panic_or_fail(format_args!("bee {} cannot have part {part}: it {error}", bee.id()));
 }
 
 impl<T> fmt::Debug for Parts<'_, T> {

@@ -5,12 +5,12 @@
 
 use std::cell::UnsafeCell;
 use std::fmt;
-use std::ops::{Deref, DerefMut};
 
 use crossbeam_utils::CachePadded;
 
 use crate::region::bee::Bee;
-use crate::slices::borrow::{BorrowError, BorrowState, Phase, TOO_MANY_READERS};
+use crate::slices::borrow::{BorrowError, BorrowGuard, BorrowState, Phase};
+use crate::slices::guard::{Guard, PerBeeMut, PerBeeRef};
 
 /// A value for each bee of a team, each in cache lines of its own: scratch space, counters, partial results. In a
 /// region, each bee gets its own value to write to; afterwards the caller has all values.
@@ -109,10 +109,11 @@ impl<T> PerBee<T> {
         if let Err(error) = borrow(Phase::of(bee)) {
             refuse_in_phase(bee, bee.id(), error, borrow);
         }
-        PerBeeMut { own }
+        // SAFETY: the value lives as long as `self` is borrowed, and until the guard gives it back, nobody else has it.
+        unsafe { Guard::new(own.value.get(), BorrowGuard(&own.borrow)) }
     }
 
-    /// The value of bee `id`. Its only `PerBeeMut`, or its `PerBeeRef`s, are still to be made.
+    /// The value of bee `id`, which is still to be borrowed.
     #[inline]
     #[track_caller]
     fn value_of(&self, id: usize) -> &OwnValue<T> {
@@ -154,7 +155,9 @@ impl<T> PerBee<T> {
         if let Err(error) = borrow(Phase::of(bee)) {
             refuse_in_phase(bee, id, error, borrow);
         }
-        PerBeeRef { own }
+        // SAFETY: as in `get`, except that others may also read the value, which `T: Sync` allows; nobody has it for
+        // writing.
+        unsafe { Guard::new(own.value.get(), BorrowGuard(&own.borrow)) }
     }
 
     /// All values for reading, in order of the bees' numbers: for the caller, between two regions. Inside a region,
@@ -176,10 +179,9 @@ impl<T> PerBee<T> {
         T: Sync,
     {
         self.values.iter().enumerate().map(|(id, own)| {
-            if let Err(error) = own.borrow.try_read(Phase::default(), false) {
-                refuse(id, error);
-            }
-            PerBeeRef { own }
+            own.borrow.try_read(Phase::default(), false).unwrap_or_else(|error| refuse(id, error));
+            // SAFETY: as in `of`.
+            unsafe { Guard::new(own.value.get(), BorrowGuard(&own.borrow)) }
         })
     }
 
@@ -215,86 +217,6 @@ impl<T: fmt::Debug> fmt::Debug for PerBee<T> {
     }
 }
 
-/// A bee's own value, to read and write until this is dropped. See [`PerBee::get`].
-///
-/// ```
-/// let counts = hive::PerBee::new(2, |_| 0);
-/// hive::spmd(2, |bee| {
-///     let mut own: hive::PerBeeMut<'_, usize> = counts.get(bee); // once, and not for each index
-///     bee.split(0..100).for_each(|i| *own += usize::from(i % 3 == 0));
-/// });
-/// assert_eq!(counts.into_iter().sum::<usize>(), 34);
-/// ```
-pub struct PerBeeMut<'p, T> {
-    own: &'p OwnValue<T>,
-}
-
-// SAFETY: a shared `PerBeeMut` gives out only shared references to the value, which needs `T: Sync`.
-unsafe impl<T: Sync> Sync for PerBeeMut<'_, T> {}
-
-impl<T> Deref for PerBeeMut<'_, T> {
-    type Target = T;
-
-    #[inline(always)]
-    fn deref(&self) -> &T {
-        // SAFETY: as long as this exists, the borrow state gives the value to nobody else, and this borrows itself out
-        // no longer than the reference lives, so there is no mutable reference at the same time.
-        unsafe { &*self.own.value.get() }
-    }
-}
-
-impl<T> DerefMut for PerBeeMut<'_, T> {
-    #[inline(always)]
-    fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as in `deref`; and since `self` is borrowed mutably, there is no other reference at all.
-        unsafe { &mut *self.own.value.get() }
-    }
-}
-
-impl<T> Drop for PerBeeMut<'_, T> {
-    #[inline]
-    fn drop(&mut self) {
-        self.own.borrow.release();
-    }
-}
-
-/// A bee's value, to read until this is dropped. See [`PerBee::of`] and [`PerBee::iter`].
-///
-/// ```
-/// let names = hive::PerBee::new(2, |id| format!("bee {id}"));
-/// hive::spmd(2, |bee| {
-///     let other: hive::PerBeeRef<'_, String> = names.of(bee, 1 - bee.id());
-///     assert_eq!(other.len(), 5);
-/// });
-/// ```
-pub struct PerBeeRef<'p, T> {
-    own: &'p OwnValue<T>,
-}
-
-impl<T> Deref for PerBeeRef<'_, T> {
-    type Target = T;
-
-    #[inline(always)]
-    fn deref(&self) -> &T {
-        // SAFETY: as long as this exists, the borrow state gives the value to nobody for writing. Others may read it at
-        // the same time, which is allowed, since `PerBeeRef`s are made for `T: Sync` only.
-        unsafe { &*self.own.value.get() }
-    }
-}
-
-impl<T> Drop for PerBeeRef<'_, T> {
-    #[inline]
-    fn drop(&mut self) {
-        self.own.borrow.release();
-    }
-}
-
-impl<T: fmt::Debug> fmt::Debug for PerBeeRef<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
 /// Panics because `bee` cannot borrow the value of bee `id` in its phase. In a destructor that must not panic, it makes
 /// the region fail instead if nothing but a barrier is missing, and borrows the value without regard to phases, which
 /// do not end there.
@@ -320,22 +242,6 @@ fn refuse_in_phase(
 #[cold]
 #[track_caller]
 fn refuse(id: usize, error: BorrowError) -> ! {
-    let why = match error {
-        BorrowError::BeingWritten => "is out already: somebody has it for writing",
-        BorrowError::BeingRead => "is out already: somebody reads it",
-        BorrowError::WrittenThisPhase => {
-            "has been out for writing since the last barrier: there has to be one before others read it"
-        }
-        BorrowError::ReadThisPhase => {
-            "has been read by others since the last barrier: there has to be one before it is written to"
-        }
-        BorrowError::TooManyReaders => TOO_MANY_READERS,
-    };
-    panic!("the value of bee {id} {why}")
-}
-
-impl<T: fmt::Debug> fmt::Debug for PerBeeMut<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
+    let is_out = matches!(error, BorrowError::BeingWritten | BorrowError::BeingRead);
+    panic!("the value of bee {id} {}{error}", if is_out { "is out already: it " } else { "" })
 }
