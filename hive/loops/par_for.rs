@@ -19,7 +19,9 @@ impl Hive {
     /// The bees of a loop need not run at the same time. So this does not wait for a worker that is asleep, in the
     /// middle of a task, or without a CPU because other threads have it: a bee that is done runs that worker's part in
     /// its name, as the bee of its number, but on its own thread. If the workers sleep or have no CPU and the loop is
-    /// too short to wait for them, or if it is too short for a team at all, the calling thread runs all parts so. See
+    /// too short to wait for them, or if it is too short for a team at all, the calling thread runs all parts so. And
+    /// no more bees run parts than there are CPUs, unless `work` is a plan: parts that wait, for a disk or a network,
+    /// would not overlap then; use [`spmd`](Self::spmd) for these. See
     /// [`protocols::latecomers`](crate::protocols::latecomers) and
     /// [`protocols::lone_loops`](crate::protocols::lone_loops).
     ///

@@ -49,9 +49,9 @@ impl Shared {
         // To run parts that do not meet on more threads than there are CPUs would only take longer.
         let crew = (self.team.policy().cpus() as u32).max(2);
         if P::RUNS_ANYWHERE && bees > crew && !is_planned {
-            let begun = AtomicU32::new(0);
+            let next = AtomicU32::new(1);
             let call = LoopCall { bees: crew, is_planned, may_run_as_one, size };
-            return self.run_call(call, &mut PartsInTurn::new(body, bees, &begun));
+            return self.run_call(call, &mut PartsInTurn::new(body, bees, &next));
         }
         self.run_call(LoopCall { bees, is_planned, may_run_as_one, size }, body)
     }

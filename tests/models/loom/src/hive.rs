@@ -17,12 +17,13 @@ use crate::protocol::Team;
 use crate::protocol::neighbours::{Location, Neighbours};
 use crate::protocol::region::body::RegionBody;
 use crate::protocol::region::line_choice::LineChoice;
+use crate::protocol::region::parts_in_turn::PartsInTurn;
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::shape::{BarrierShape, Shape};
 use crate::protocol::tasks::sleep::Sleep;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::protocol::worker::main_loop::Worker;
-use crate::sync::{Deadline, Semaphore, WaitPolicy};
+use crate::sync::{AtomicU32, Deadline, Semaphore, WaitPolicy};
 use crate::{exploration, failure};
 
 /// Poll once and then sleep.
@@ -52,6 +53,8 @@ pub(crate) enum LoopStart {
     AtOnce,
     /// On the workers only if the queen's own part is long.
     IfLong,
+    /// On so many bees, fewer than the loop has parts.
+    ByCrew(u32),
 }
 
 /// A modelled hive. Clones share it.
@@ -268,6 +271,12 @@ impl Hive {
             LoopStart::IfLong => {
                 let mut lock = self.team.become_queen();
                 catch_unwind(AssertUnwindSafe(|| self.team.run_region_if_long(&mut lock, bees, &body, Deadline)))
+            }
+            LoopStart::ByCrew(crew) => {
+                let mut lock = self.team.become_queen();
+                let next = AtomicU32::new(1);
+                let mut in_turn = PartsInTurn::new(&body, bees, &next);
+                catch_unwind(AssertUnwindSafe(|| self.team.run_region(&mut lock, crew, &mut in_turn)))
             }
         }
     }
