@@ -51,7 +51,7 @@ impl Shared {
         if P::RUNS_ANYWHERE && bees > crew && !is_planned {
             let next = AtomicU32::new(1);
             let call = LoopCall { bees: crew, is_planned, may_run_as_one, size };
-            return self.run_call(call, &mut PartsInTurn::new(body, bees, &next));
+            return self.run_call(call, &mut PartsInTurn::new(&|part| body.run_part(part), bees, &next));
         }
         self.run_call(LoopCall { bees, is_planned, may_run_as_one, size }, body)
     }

@@ -8,9 +8,10 @@ use crate::protocol::region::body::RegionBody;
 use crate::protocol::region::region_context::RegionContext;
 use crate::sync::{AtomicU32, Ordering};
 
-/// The body that the crew of a loop runs.
-pub(crate) struct PartsInTurn<'b, P> {
-    body: &'b P,
+/// The body that the crew of a loop runs. It does not depend on the type of the loop's own, so that a program's code
+/// does not hold all that runs a loop twice for each of its loops.
+pub(crate) struct PartsInTurn<'b> {
+    run_part: &'b (dyn Fn(&RegionContext<'_>) + Sync),
     /// How many parts there are.
     parts: u32,
     /// The next one that nobody has begun. The members of the crew share it. Part 0 is not among them: it is the
@@ -18,27 +19,26 @@ pub(crate) struct PartsInTurn<'b, P> {
     next: &'b AtomicU32,
 }
 
-impl<'b, P: RegionBody> PartsInTurn<'b, P> {
-    /// For a loop that runs `body` once as each of `parts` bees. `next`: 1.
-    pub(crate) fn new(body: &'b P, parts: u32, next: &'b AtomicU32) -> Self {
-        debug_assert!(P::RUNS_ANYWHERE, "its parts may need each other");
-        Self { body, parts, next }
+impl<'b> PartsInTurn<'b> {
+    /// For a loop that calls `run_part` once as each of `parts` bees. `next`: 1.
+    pub(crate) fn new(run_part: &'b (dyn Fn(&RegionContext<'_>) + Sync), parts: u32, next: &'b AtomicU32) -> Self {
+        Self { run_part, parts, next }
     }
 }
 
-impl<P: RegionBody> RegionBody for PartsInTurn<'_, P> {
+impl RegionBody for PartsInTurn<'_> {
     const RUNS_ANYWHERE: bool = true;
 
     fn run(&self, crew: &RegionContext<'_>) {
         if crew.bees() == 1 {
             // The caller alone, which does the whole loop as the only bee of its team.
-            return self.body.run_part(crew);
+            return (self.run_part)(crew);
         }
         let (team, own_group) = (crew.team(), *crew.own_group());
         let member = RegionContext::new(team, crew.id(), self.parts, crew.epoch(), own_group);
         let run_part = |id| {
             crew.start_if_long();
-            team.run_part_of(id, &member, &own_group, crew.led_parts(), |part| self.body.run_part(part));
+            team.run_part_of(id, &member, &own_group, crew.led_parts(), self.run_part);
         };
         if crew.id() == 0 {
             run_part(0);

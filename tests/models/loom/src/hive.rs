@@ -275,7 +275,8 @@ impl Hive {
             LoopStart::ByCrew(crew) => {
                 let mut lock = self.team.become_queen();
                 let next = AtomicU32::new(1);
-                let mut in_turn = PartsInTurn::new(&body, bees, &next);
+                let run_part = |part: &RegionContext<'_>| body.run_part(part);
+                let mut in_turn = PartsInTurn::new(&run_part, bees, &next);
                 catch_unwind(AssertUnwindSafe(|| self.team.run_region(&mut lock, crew, &mut in_turn)))
             }
         }
