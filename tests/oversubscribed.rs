@@ -83,7 +83,7 @@ fn crowded_hive() -> Hive {
 fn each_part_of_a_loop_is_run_once_by_as_many_threads_as_there_are_cpus() {
     let _alone = run_exclusively();
     let hive = crowded_hive();
-    let (bees, crew) = (hive.bees(), proc_threads::own_cpus().len().max(2));
+    let (bees, most) = (hive.bees(), proc_threads::own_cpus().len().max(2));
     let mut data = vec![0; 10 * bees];
     let mut runs = PerBee::new(bees, |_| 0);
     let queen = thread::current().id();
@@ -101,7 +101,7 @@ fn each_part_of_a_loop_is_run_once_by_as_many_threads_as_there_are_cpus() {
             }
         });
         drop(parts);
-        assert!(threads.into_inner().unwrap().len() <= crew);
+        assert!(threads.into_inner().unwrap().len() <= most);
         assert!(data.iter().enumerate().all(|(index, element)| *element == round * (index / 10)));
     }
     assert!(runs.iter_mut().all(|runs| *runs == 200));

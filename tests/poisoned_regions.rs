@@ -177,8 +177,8 @@ fn a_loop_whose_bee_was_let_go_by_another_region_s_release_panics_and_its_board_
             let (begun, has_left) = (Gate::new(), AtomicBool::new(false));
             let message = panic_message(|| {
                 hive.par_for_mut(&mut data, schedule, |_, part, bee| {
-                    // Each bee takes part, and one leaves in the middle of it. With fewer CPUs, not all run at once, and
-                    // it is the one that comes first.
+                    // Each bee takes part, and one leaves in the middle of it. With fewer CPUs, not all run at once,
+                    // and it is the one that comes first.
                     let all_at_once = proc_threads::own_cpus().len() >= 3;
                     if all_at_once && begun.arrived() < 3 && bee.bees() == 3 {
                         begun.arrive_and_wait(3);

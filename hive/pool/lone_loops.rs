@@ -47,10 +47,10 @@ impl Shared {
         let size = LoopSize { body: key, indices, sharing: kind.sharing() };
         let may_run_as_one = !matches!(kind, LoopKind::OfBees(_));
         // To run parts that do not meet on more threads than there are CPUs would only take longer.
-        let crew = (self.team.policy().cpus() as u32).max(2);
-        if P::RUNS_ANYWHERE && bees > crew && !is_planned {
+        let most = (self.team.policy().cpus() as u32).max(2);
+        if P::RUNS_ANYWHERE && bees > most && !is_planned {
             let next = AtomicU32::new(1);
-            let call = LoopCall { bees: crew, is_planned, may_run_as_one, size };
+            let call = LoopCall { bees: most, is_planned, may_run_as_one, size };
             return self.run_call(call, &mut PartsInTurn::new(&|part| body.run_part(part), bees, &next));
         }
         self.run_call(LoopCall { bees, is_planned, may_run_as_one, size }, body)

@@ -1,6 +1,6 @@
-//! A loop with more parts than there are CPUs. Fewer bees than it has parts, a *crew*, run them one after another in
-//! the names of the bees that they belong to. The queen begins with her own part, and each member takes the next one
-//! that nobody has begun. A team of all these bees would only take the CPUs from one another. See `docs/latecomers.md`.
+//! A loop with more parts than there are CPUs. A smaller team runs them, one after another, in the names of the bees
+//! that they belong to. The queen begins with her own part, and everybody takes the next one that nobody has begun. A
+//! team of all these bees would only take the CPUs from one another. See `docs/latecomers.md`.
 
 use std::iter;
 
@@ -8,13 +8,13 @@ use crate::protocol::region::body::RegionBody;
 use crate::protocol::region::region_context::RegionContext;
 use crate::sync::{AtomicU32, Ordering};
 
-/// The body that the crew of a loop runs. It does not depend on the type of the loop's own, so that a program's code
-/// does not hold all that runs a loop twice for each of its loops.
+/// The body that the bees of the smaller team run. It does not depend on the type of the loop's own, so that a
+/// program's code does not hold all that runs a loop twice for each of its loops.
 pub(crate) struct PartsInTurn<'b> {
     run_part: &'b (dyn Fn(&RegionContext<'_>) + Sync),
     /// How many parts there are.
     parts: u32,
-    /// The next one that nobody has begun. The members of the crew share it. Part 0 is not among them: it is the
+    /// The next one that nobody has begun. The bees of the team share it. Part 0 is not among them: it is the
     /// queen's, and a program may count on it that she is the thread that has called the loop.
     next: &'b AtomicU32,
 }
@@ -29,18 +29,18 @@ impl<'b> PartsInTurn<'b> {
 impl RegionBody for PartsInTurn<'_> {
     const RUNS_ANYWHERE: bool = true;
 
-    fn run(&self, crew: &RegionContext<'_>) {
-        if crew.bees() == 1 {
+    fn run(&self, region: &RegionContext<'_>) {
+        if region.bees() == 1 {
             // The caller alone, which does the whole loop as the only bee of its team.
-            return (self.run_part)(crew);
+            return (self.run_part)(region);
         }
-        let (team, own_group) = (crew.team(), *crew.own_group());
-        let member = RegionContext::new(team, crew.id(), self.parts, crew.epoch(), own_group);
+        let (team, own_group) = (region.team(), *region.own_group());
+        let runner = RegionContext::new(team, region.id(), self.parts, region.epoch(), own_group);
         let run_part = |id| {
-            crew.start_if_long();
-            team.run_part_of(id, &member, &own_group, crew.led_parts(), self.run_part);
+            region.start_if_long();
+            team.run_part_of(id, &runner, &own_group, region.led_parts(), self.run_part);
         };
-        if crew.id() == 0 {
+        if region.id() == 0 {
             run_part(0);
         }
         // Relaxed: each number is given out once, whatever the order. What the parts do is published by the region.

@@ -54,7 +54,7 @@ pub(crate) enum LoopStart {
     /// On the workers only if the queen's own part is long.
     IfLong,
     /// On so many bees, fewer than the loop has parts.
-    ByCrew(u32),
+    InTurn(u32),
 }
 
 /// A modelled hive. Clones share it.
@@ -272,12 +272,12 @@ impl Hive {
                 let mut lock = self.team.become_queen();
                 catch_unwind(AssertUnwindSafe(|| self.team.run_region_if_long(&mut lock, bees, &body, Deadline)))
             }
-            LoopStart::ByCrew(crew) => {
+            LoopStart::InTurn(team) => {
                 let mut lock = self.team.become_queen();
                 let next = AtomicU32::new(1);
                 let run_part = |part: &RegionContext<'_>| body.run_part(part);
                 let mut in_turn = PartsInTurn::new(&run_part, bees, &next);
-                catch_unwind(AssertUnwindSafe(|| self.team.run_region(&mut lock, crew, &mut in_turn)))
+                catch_unwind(AssertUnwindSafe(|| self.team.run_region(&mut lock, team, &mut in_turn)))
             }
         }
     }

@@ -65,11 +65,11 @@ pub(super) const MODELS: &[Model] = &[
         "a task that lasts until a loop has returned comes while the loop runs",
         || task_comes(SPIN),
     ),
-    Model::bounded(3, "crew_once", "two bees run a loop of three parts, of whom one may sleep", || {
-        play(Hive::with_workers(2, 2, PARK), 2, &[Crew])
+    Model::bounded(3, "turn_once", "two bees run a loop of three parts, of whom one may sleep", || {
+        play(Hive::with_workers(2, 2, PARK), 2, &[InTurn])
     }),
-    Model::bounded(2, "crew_spin", "two bees that poll run a loop of three parts, and one in which each has a part", || {
-        play(Hive::with_workers(2, 2, SPIN), 2, &[Crew, Loop])
+    Model::bounded(2, "turn_spin", "two bees that poll run a loop of three parts, and one of two parts", || {
+        play(Hive::with_workers(2, 2, SPIN), 2, &[InTurn, Loop])
     }),
     Model::bounded(3, "late_leader", "a worker that leads a group may be away while two loops run", || {
         play(Hive::on_nodes(&[0, 1, 1], PARK), 3, &[Loop])
@@ -159,19 +159,19 @@ enum Kind {
     Late(u32),
     /// She starts it on the workers between two chunks of her own part.
     InPart,
-    /// The bees run one part more than they are.
-    Crew,
+    /// The bees run the parts of one bee more than they are, in turn.
+    InTurn,
     /// Each bee runs its own part.
     Exact,
 }
-use Kind::{Crew, Exact, InPart, Late, Loop, Short};
+use Kind::{Exact, InPart, InTurn, Late, Loop, Short};
 
 /// Runs these regions in a hive of `bees` bees.
 fn play(hive: Hive, bees: u32, kinds: &[Kind]) {
     let mut rounds = CheckedRegion::new(bees + 1);
     for kind in kinds {
         match kind {
-            Crew => rounds.run_loop(&hive, bees + 1, LoopStart::ByCrew(bees)),
+            InTurn => rounds.run_loop(&hive, bees + 1, LoopStart::InTurn(bees)),
             Loop => rounds.run_loop(&hive, bees, LoopStart::AtOnce),
             Short => rounds.run_loop(&hive, bees, LoopStart::IfLong),
             InPart => with_looks_before_deadline(0, || rounds.run_loop_in_chunks(&hive, bees)),
