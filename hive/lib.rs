@@ -86,6 +86,7 @@ mod hives;
 mod loops;
 mod memory;
 mod observe;
+mod on_drop;
 mod pool;
 mod protocol;
 #[cfg(doc)]

@@ -24,6 +24,7 @@ pub(crate) use crate::observe::in_flight::InFlight;
 pub(crate) use crate::observe::trace::event::Event;
 pub(crate) use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
 pub(crate) use crate::observe::wake_delay::WakeDelay;
+pub(crate) use crate::on_drop::on_drop;
 pub(crate) use crate::sys::abort::abort_with_message;
 pub(crate) use crate::sys::asymmetric_fence::{
     KernelThread, heavy as heavy_fence, light as light_fence, try_heavy as try_heavy_fence,

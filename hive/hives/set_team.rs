@@ -3,6 +3,7 @@
 //! `regions.rs` makes one for each region; `HiveSetBee` uses it for barriers and reductions over all hives.
 
 use crate::hives::hive_set::HiveSet;
+use crate::on_drop::on_drop;
 use crate::protocol::region::panics::Unfinished;
 use crate::protocol::region::region_context::RegionContext;
 use crate::region::bee::Bee;
@@ -53,17 +54,11 @@ impl<'h> SetTeam<'h> {
     /// None if that happens while the calling thread is unwinding already; otherwise the panic then leaves this
     /// function, and the call.
     pub(crate) fn meet_leaders<R>(&self, context: &RegionContext<'_>, meet: impl FnOnce(&Bee<'_>) -> R) -> Option<R> {
-        /// Fails the hive's region when it is dropped, that is, unless the leaders have met. The reason is the one of
-        /// the leaders' region.
-        struct FailOnDrop<'m>(&'m RegionContext<'m>, u64);
-        impl Drop for FailOnDrop<'_> {
-            fn drop(&mut self) {
-                self.0.fail(Unfinished::InOuterRegion(self.1));
-            }
-        }
         let value = nesting::with_outermost_region(&self.hives.leaders.shared.team, |leader| {
-            // Dropped if the leaders' meeting unwinds, or if it returns without having taken place.
-            let unmet = FailOnDrop(context, leader.region_key());
+            // Fails the hive's region unless the leaders have met: if their meeting unwinds, or if it returns without
+            // having taken place. The reason is the one of the leaders' region.
+            let outer_region = leader.region_key();
+            let unmet = on_drop(|| context.fail(Unfinished::InOuterRegion(outer_region)));
             let result = meet_checked(leader, || meet(&Bee { context: leader }));
             if result.is_some() {
                 std::mem::forget(unmet);

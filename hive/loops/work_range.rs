@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, on_drop};
 
 /// The largest number of units in a loop under these schedules. A unit's number fits into `UNIT_BITS` bits, and so does
 /// the end of the last unit.
@@ -243,16 +243,10 @@ impl WorkRange {
 
     /// Marks that the owner is in the middle of a batch, until the returned guard is dropped.
     pub(crate) fn begin_batch(&self) -> impl Drop + use<'_> {
-        struct BatchGuard<'s>(&'s WorkRange);
-        impl Drop for BatchGuard<'_> {
-            fn drop(&mut self) {
-                // Relaxed: a hint. A bee that still sees the batch requests the rest, gets nothing, and looks again.
-                self.0.in_batch.store(false, Ordering::Relaxed);
-            }
-        }
         // Relaxed: a hint. A bee that does not see the batch yet leaves the round early.
         self.in_batch.store(true, Ordering::Relaxed);
-        BatchGuard(self)
+        // Relaxed: a hint. A bee that still sees the batch requests the rest, gets nothing, and looks again.
+        on_drop(|| self.in_batch.store(false, Ordering::Relaxed))
     }
 
     /// Whether another bee has run out of work and requests the rest of the owner's batch.

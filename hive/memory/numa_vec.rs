@@ -4,6 +4,7 @@
 
 #![expect(unsafe_code, reason = "elements in memory of its own, written by several bees")]
 
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut, Range};
@@ -13,6 +14,7 @@ use std::{fmt, io, mem, slice};
 
 use crate::memory::mapping::{MIN_PAGE_SIZE, Mapping};
 use crate::memory::plan::Plan;
+use crate::on_drop::on_drop;
 use crate::region::no_double_panic::NoDoublePanic;
 
 /// A vector whose pages are on the NUMA nodes that were asked for: see
@@ -150,17 +152,20 @@ impl<T> PartialVec<T> {
     /// If the part has been filled before, and if `init` panics.
     pub(crate) fn fill(&self, bee: usize, init: impl Fn(usize) -> T) {
         // Relaxed: the swap only decides which of two callers may write. The other panics and writes nothing.
-        let state_before = self.filled[bee].swap(0, Ordering::Relaxed);
+        let filled = &self.filled[bee];
+        let state_before = filled.swap(0, Ordering::Relaxed);
         assert_eq!(state_before, NOT_BEGUN, "the part of bee {bee} has been filled already");
         // From here on the elements that have been made are counted, also if `init` panics.
-        let mut progress = FillProgress { filled: &self.filled[bee], made: 0 };
+        let made = Cell::new(0);
+        // Relaxed: the end of the region orders this store before `finish`, or before the drop of the `PartialVec`.
+        let _record = on_drop(|| filled.store(made.get(), Ordering::Relaxed));
         for index in self.plan.range(bee) {
             let element = self.vec.start().as_ptr().wrapping_add(index);
             let value = init(index);
             // SAFETY: `index` is below the plan's length, so the element lies in the mapping, which is large enough and
             // aligned. Parts do not overlap, and the swap above has shown that nobody else has begun this one.
             unsafe { element.write(value) };
-            progress.made += 1;
+            made.set(made.get() + 1);
         }
     }
 
@@ -198,18 +203,5 @@ impl<T> Drop for PartialVec<T> {
             // accesses them. `NoDoublePanic<T>` has the layout of `T`.
             unsafe { slice_from_raw_parts_mut(first, range.len()).drop_in_place() };
         }
-    }
-}
-
-/// Counts the elements made in one part. Its drop, also in a panic, records the count for the `PartialVec`.
-struct FillProgress<'b> {
-    filled: &'b AtomicUsize,
-    made: usize,
-}
-
-impl Drop for FillProgress<'_> {
-    fn drop(&mut self) {
-        // Relaxed: the end of the region orders this store before `finish`, or before the drop of the `PartialVec`.
-        self.filled.store(self.made, Ordering::Relaxed);
     }
 }

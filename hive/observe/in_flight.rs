@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
 
+use crate::on_drop::on_drop;
+
 /// The steps begun, counted in the upper 32 bits, and the steps ended, in the lower 32 bits. Both counts wrap. If they
 /// are equal, no step is in flight.
 pub(crate) struct InFlight(CachePadded<AtomicU64>);
@@ -25,19 +27,15 @@ impl InFlight {
     /// Begins a step after which a bee may have to be woken, such as posting a task. The step is in flight as long as
     /// the returned guard lives.
     pub(crate) fn begin(&self) -> impl Drop + '_ {
-        struct EndOnDrop<'p>(&'p AtomicU64);
-        impl Drop for EndOnDrop<'_> {
-            fn drop(&mut self) {
-                // Adds 1 to the lower half only: with a plain addition, it would carry into the upper half when it
-                // wraps. SeqCst: in one total order with the loads in `holds_with_none_in_flight`.
-                let ended = |now: u64| Some(now & !(ONE_BEGUN - 1) | u64::from((now as u32).wrapping_add(1)));
-                let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, ended);
-            }
-        }
         // SeqCst: in one total order with the loads in `holds_with_none_in_flight`. When the upper half wraps, the
         // carry is lost off the top of the word.
         self.0.fetch_add(ONE_BEGUN, Ordering::SeqCst);
-        EndOnDrop(&self.0)
+        on_drop(|| {
+            // Adds 1 to the lower half only: with a plain addition, it would carry into the upper half when it wraps.
+            // SeqCst: in one total order with the loads in `holds_with_none_in_flight`.
+            let ended = |now: u64| Some(now & !(ONE_BEGUN - 1) | u64::from((now as u32).wrapping_add(1)));
+            let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, ended);
+        })
     }
 
     /// Whether `condition` holds while no step is in flight. None is from before `condition` is evaluated until after

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crossbeam_utils::CachePadded;
 
+use crate::on_drop::on_drop;
+
 /// How many threads run loops alone at present.
 pub(crate) struct LoneCallers(CachePadded<AtomicU32>);
 
@@ -22,13 +24,7 @@ impl LoneCallers {
 
     /// Counts the calling thread until the guard is dropped.
     pub(crate) fn count_caller(&self) -> impl Drop + use<'_> {
-        struct Counted<'c>(&'c LoneCallers);
-        impl Drop for Counted<'_> {
-            fn drop(&mut self) {
-                self.0.0.fetch_sub(1, Ordering::Relaxed);
-            }
-        }
         self.0.fetch_add(1, Ordering::Relaxed);
-        Counted(self)
+        on_drop(|| _ = self.0.fetch_sub(1, Ordering::Relaxed))
     }
 }

@@ -10,6 +10,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::on_drop::on_drop;
 use crate::pool::error::{Error, Problem, ZeroBees};
 use crate::pool::loop_kind::LoopCall;
 use crate::pool::shared::Shared;
@@ -107,7 +108,7 @@ impl Shared {
             // announcement, then at once the region, so that a region that has been announced does follow.
             let mut run = |queen_guard: &mut QueenGuard<'_>| {
                 // The announcement is taken back whether the region returns, panics or cannot start.
-                let _withdraw = WithdrawAnnouncement(&self.team);
+                let _withdraw = on_drop(|| self.team.withdraw_announcement());
                 let _nested = self.team.mark_outside_help();
                 match start {
                     Start::Region => self.spmd_locked(queen_guard, bees, body),
@@ -285,16 +286,6 @@ impl Drop for ApplyResizeAtRegionEnd<'_> {
             self.0.resize_at_region_end.store(0, Ordering::Relaxed);
             self.0.apply_resize_at_region_end(bees);
         }
-    }
-}
-
-/// Takes back the announcement of a region when it is dropped, whether the region has returned, panicked or could not
-/// start.
-struct WithdrawAnnouncement<'c>(&'c Team);
-
-impl Drop for WithdrawAnnouncement<'_> {
-    fn drop(&mut self) {
-        self.0.withdraw_announcement();
     }
 }
 

@@ -9,6 +9,7 @@ use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::on_drop::on_drop;
 use crate::protocol::waiting_hive::{NO_HIVE, WaitingHive, closes_cycle};
 use crate::sys::process::ProcessLock;
 
@@ -72,10 +73,9 @@ impl WaitNode {
     /// The caller holds this hive's queen lock and runs tasks in the queen's place. It waits only for a bee that has
     /// taken one of its tasks, and that bee learns of this mark with the task, so the caller need not look for a cycle
     /// itself. None if the calling thread is no hive's worker: such a thread cannot be part of a cycle.
-    pub(crate) fn mark_waiting(&self) -> Option<WaitingMark<'_>> {
+    pub(crate) fn mark_waiting(&self) -> Option<impl Drop + use<'_>> {
         let own_hive = OWN_HIVE.get();
-        (own_hive != NO_HIVE)
-            .then(|| WaitingMark { awaited: &self.0.awaited, previous: self.0.awaited.replace(own_hive) })
+        (own_hive != NO_HIVE).then(|| self.restore_on_drop(self.0.awaited.replace(own_hive)))
     }
 
     /// Calls `wait`, in which the calling thread waits for bees of this hive, unless that would close a cycle: unless
@@ -93,9 +93,13 @@ impl WaitNode {
         }
         // First record the wait, then look for a cycle: of several threads whose waits would close one together, the
         // last to pass its fence sees all of them. If there is a cycle, the mark is taken back at once.
-        let awaited = &self.0.awaited;
-        let _waiting = WaitingMark { awaited, previous: awaited.replace_and_fence(own_hive) };
+        let _waiting = self.restore_on_drop(self.0.awaited.replace_and_fence(own_hive));
         (!self.closes_cycle(own_hive)).then(wait)
+    }
+
+    /// Takes the record of a wait back when the result is dropped. `previous` is what the record said before.
+    fn restore_on_drop(&self, previous: u64) -> impl Drop + use<'_> {
+        on_drop(move || _ = self.0.awaited.replace(previous))
     }
 
     /// Whether bees of this hive may be waiting for those of `own_hive`, which the calling thread belongs to.
@@ -122,19 +126,5 @@ impl Drop for WaitNode {
     fn drop(&mut self) {
         // The node is bound to a variable so that it is dropped after the lock has been released.
         let _node = GRAPH.with(|graph| graph.nodes.remove(&self.0.number));
-    }
-}
-
-/// A recorded wait. Dropping it restores the record that was there before.
-pub(crate) struct WaitingMark<'w> {
-    /// The record of the hive whose bees are waited for.
-    awaited: &'w WaitingHive,
-    /// What the record said before this wait.
-    previous: u64,
-}
-
-impl Drop for WaitingMark<'_> {
-    fn drop(&mut self) {
-        self.awaited.replace(self.previous);
     }
 }

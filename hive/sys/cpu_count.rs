@@ -18,11 +18,11 @@
 //! whose workers are bound; it would not use these. A quota that changes is not seen either.
 
 use std::cell::{Cell, RefCell};
-use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::on_drop::on_drop;
 use crate::sys::affinity;
 use crate::sys::cpu_mask::CpuMask;
 
@@ -61,17 +61,6 @@ thread_local! {
     static CALLS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The calling thread looks at its mask until this is dropped. The thread may go on as no worker, and another hive's
-/// count may then have the same address.
-#[must_use = "the thread looks at its mask until this is dropped"]
-pub(crate) struct Looks(PhantomData<*const ()>);
-
-impl Drop for Looks {
-    fn drop(&mut self) {
-        OWN_MASK.set(None);
-    }
-}
-
 impl CpuCount {
     pub(crate) fn new(cpus: usize) -> Self {
         Self { current: AtomicUsize::new(cpus), at_build: cpus, limit: usize::MAX }
@@ -91,8 +80,10 @@ impl CpuCount {
 
     /// Called by a worker of the hive when it has been bound to its place, or is certain not to be bound: the worker
     /// looks at its mask until the result is dropped, which has to be while the count is still there and in its place.
-    pub(crate) fn begin_to_look(&self, is_bound: bool) -> Looks {
-        let looks = Looks(PhantomData);
+    #[must_use = "the thread looks at its mask until this is dropped"]
+    pub(crate) fn begin_to_look(&self, is_bound: bool) -> impl Drop + use<> {
+        // The thread may go on as no worker, and another hive's count may then have the same address.
+        let looks = on_drop(|| OWN_MASK.set(None));
         let Ok(mask) = affinity::query() else { return looks };
         let is_moved = !is_bound;
         if !is_bound {

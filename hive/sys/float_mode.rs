@@ -7,6 +7,8 @@
 //! the mode of its own accord. It gives to one thread the mode that the program itself has put another one in, so what
 //! a program may rely on in its own threads after such a change is what it may rely on in hive's.
 
+use crate::on_drop::on_drop;
+
 /// A thread's floating-point mode, without the flags that say which exceptions have occurred.
 ///
 /// On x86, the control bits of MXCSR in the lower half and the control word of the x87 in the upper one; on AArch64,
@@ -37,20 +39,16 @@ impl FloatMode {
 
     /// Puts the calling thread in this mode until the guard is dropped. Then it gets its own back, if this is another.
     pub(crate) fn enter(self) -> impl Drop + use<> {
-        struct Outer(Option<FloatMode>);
-        impl Drop for Outer {
-            fn drop(&mut self) {
-                if let Some(outer) = self.0 {
-                    outer.set();
-                }
-            }
-        }
         let outer = Self::current();
-        if outer == self {
-            return Outer(None);
+        let is_other = outer != self;
+        if is_other {
+            self.set();
         }
-        self.set();
-        Outer(Some(outer))
+        on_drop(move || {
+            if is_other {
+                outer.set();
+            }
+        })
     }
 
     pub(crate) fn bits(self) -> u32 {

@@ -10,6 +10,7 @@ pub(crate) mod wiped_page;
 use std::process::abort;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::on_drop::on_drop;
 use crate::sys::stderr::write_message;
 
 #[cfg(unix)]
@@ -46,16 +47,12 @@ impl<const N: usize> Inherited for [fn(); N] {
 /// stacks of its parent's threads for new threads, such as those of a hive that the child has made.
 #[inline(always)]
 pub(crate) fn with_abort_in_child<R>(work: impl FnOnce() -> R) -> R {
-    struct AbortInChild(u32);
-    impl Drop for AbortInChild {
-        #[inline(always)]
-        fn drop(&mut self) {
-            if self.0 != generation() {
-                abort_forked_child();
-            }
+    let before = generation();
+    let _guard = on_drop(move || {
+        if before != generation() {
+            abort_forked_child();
         }
-    }
-    let _guard = AbortInChild(generation());
+    });
     work()
 }
 

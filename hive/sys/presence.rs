@@ -2,8 +2,9 @@
 //! keep the very bee that it waits for off its core.
 
 use std::cell::Cell;
-use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::on_drop::on_drop;
 
 /// The number of workers of all hives that are on a core or want to be: the threads whose presence is `OnCore`. It
 /// changes only when a worker starts, ends, goes to sleep, or wakes up.
@@ -55,42 +56,28 @@ pub(crate) fn is_worker() -> bool {
 
 /// Counts the calling thread, which is about to be a worker, as awake until the guard is dropped.
 pub(crate) fn count_on_core() -> impl Drop + use<> {
-    PresenceChange::apply(Presence::NotWorker, Presence::OnCore)
+    change_presence(Presence::NotWorker, Presence::OnCore)
 }
 
 /// Runs `sleep`. If the calling thread is a worker, of whatever hive, it is not counted as awake meanwhile. Every sleep
 /// of a worker that may be long has to go through this.
 pub(crate) fn while_off_core<R>(sleep: impl FnOnce() -> R) -> R {
-    let _off_core = PresenceChange::apply(Presence::OnCore, Presence::OffCore);
+    let _off_core = change_presence(Presence::OnCore, Presence::OffCore);
     sleep()
 }
 
-/// A change of the calling thread's presence, which is undone when this is dropped. It must stay on that thread, so it
-/// is not `Send`.
-struct PresenceChange {
-    /// The presence before the change and after it. None: the thread had another presence, and nothing was changed.
-    applied: Option<(Presence, Presence)>,
-    _on_its_thread: PhantomData<*const ()>,
-}
-
-impl PresenceChange {
-    /// Changes the presence to `to` if it is `from`.
-    fn apply(from: Presence, to: Presence) -> Self {
-        let is_applied = PRESENCE.get() == from;
-        if is_applied {
-            set_presence(to);
-        }
-        Self { applied: is_applied.then_some((from, to)), _on_its_thread: PhantomData }
+/// Changes the calling thread's presence to `to`, if it is `from`, until the guard is dropped.
+fn change_presence(from: Presence, to: Presence) -> impl Drop + use<> {
+    let is_applied = PRESENCE.get() == from;
+    if is_applied {
+        set_presence(to);
     }
-}
-
-impl Drop for PresenceChange {
-    fn drop(&mut self) {
+    on_drop(move || {
         // In a forked child, `forget_workers` may have changed the presence meanwhile. Then there is nothing to undo.
-        if let Some((from, _)) = self.applied.filter(|&(_, to)| PRESENCE.get() == to) {
+        if is_applied && PRESENCE.get() == to {
             set_presence(from);
         }
-    }
+    })
 }
 
 /// Sets the calling thread's presence, and adjusts the count.

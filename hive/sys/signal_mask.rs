@@ -30,15 +30,7 @@ const UNBLOCKED_SIGNALS: [libc::c_int; 9] = [
 pub(crate) fn with_signals_blocked<R>(spawn: impl FnOnce() -> R) -> (R, io::Result<()>) {
     use std::mem::MaybeUninit;
 
-    /// Restores the calling thread's mask when it is dropped.
-    struct RestoreMask(libc::sigset_t);
-    impl Drop for RestoreMask {
-        fn drop(&mut self) {
-            // SAFETY: the mask was returned by the system as the thread's own, and the null pointer says that the old
-            // one is not wanted.
-            unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut()) };
-        }
-    }
+    use crate::on_drop::on_drop;
 
     let mut blocked = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: the pointer is valid, and `sigfillset` initialises the set.
@@ -55,7 +47,12 @@ pub(crate) fn with_signals_blocked<R>(spawn: impl FnOnce() -> R) -> (R, io::Resu
         return (spawn(), Err(io::Error::from_raw_os_error(status)));
     }
     // SAFETY: the call above has succeeded and thereby initialised it.
-    let _restore = RestoreMask(unsafe { before.assume_init() });
+    let before = unsafe { before.assume_init() };
+    let _restore = on_drop(|| {
+        // SAFETY: the mask was returned by the system as the thread's own, and the null pointer says that the old one
+        // is not wanted.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()) };
+    });
     (spawn(), Ok(()))
 }
 

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::thread::yield_now;
 use std::time::Duration;
 
-use crate::sys::cpu_count::{CpuCount, Looks};
+use crate::on_drop::on_drop;
+use crate::sys::cpu_count::CpuCount;
 use crate::sys::cpu_mask::CpuMask;
 use crate::sys::{affinity, costly_yields, fork, presence};
 
@@ -104,7 +105,8 @@ impl WaitPolicy {
     }
 
     /// See [`CpuCount::begin_to_look`].
-    pub(crate) fn begin_to_look_at_cpus(&self, is_bound: bool) -> Looks {
+    #[must_use = "the thread looks at its mask until this is dropped"]
+    pub(crate) fn begin_to_look_at_cpus(&self, is_bound: bool) -> impl Drop + use<> {
         self.cpus.begin_to_look(is_bound)
     }
 
@@ -300,16 +302,9 @@ impl WaitPolicy {
 
     /// Makes all waiting bees of the hive go on polling until the guard is dropped, as long as there are CPUs enough.
     pub(crate) fn keep_spinning(&self) -> impl Drop + use<'_> {
-        struct SpinSection<'p>(&'p AtomicU32);
-        impl Drop for SpinSection<'_> {
-            fn drop(&mut self) {
-                // Relaxed: see below.
-                self.0.fetch_sub(1, Ordering::Relaxed);
-            }
-        }
-        // Relaxed: a waiting thread sees it sooner or later; the region that wakes all bees comes after it.
+        // Relaxed, both: a waiting thread sees it sooner or later; the region that wakes all bees comes after it.
         self.spin_sections.fetch_add(1, Ordering::Relaxed);
-        SpinSection(&self.spin_sections)
+        on_drop(|| _ = self.spin_sections.fetch_sub(1, Ordering::Relaxed))
     }
 
     /// Whether waits go on polling at present, because a `keep_spinning` section is open.

@@ -12,6 +12,7 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::PoisonError;
 
+use crate::on_drop::on_drop;
 use crate::protocol::tasks::task::Task;
 use crate::sync::{Mutex, has_stack_room, run_late_in_yield};
 use crate::sys::fork;
@@ -33,14 +34,8 @@ pub(crate) struct CallerQueue {
 
 /// Calls `run` with a queue for the tasks of a scope. `run` must run all tasks that are put into it.
 pub(crate) fn with<R>(run: impl FnOnce(&CallerQueue) -> R) -> R {
-    struct RestoreInnermost(*const CallerQueue);
-    impl Drop for RestoreInnermost {
-        fn drop(&mut self) {
-            INNERMOST.set(self.0);
-        }
-    }
     let queue = CallerQueue { tasks: Mutex::new(Vec::new()), outer: INNERMOST.get(), generation: fork::generation() };
-    let _restore = RestoreInnermost(queue.outer);
+    let _restore = on_drop(|| INNERMOST.set(queue.outer));
     INNERMOST.set(&raw const queue);
     run(&queue)
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use crossbeam_utils::CachePadded;
 use rayon_core::Yield;
 
+use crate::on_drop::on_drop;
 use crate::sys::wait::WaitPolicy;
 
 /// How long a bee sleeps first after it has polled without finding a job. Each further sleep is twice as long, up to
@@ -61,13 +62,7 @@ impl<'p> RayonCall<'p> {
 
     /// Returns a guard that ends the call when it is dropped, by a panic of the closure as well.
     pub(crate) fn end_on_drop(&self) -> impl Drop {
-        struct EndGuard<'c, 'p>(&'c RayonCall<'p>);
-        impl Drop for EndGuard<'_, '_> {
-            fn drop(&mut self) {
-                self.0.end();
-            }
-        }
-        EndGuard(self)
+        on_drop(|| self.end())
     }
 
     /// Ends the call and wakes the bees that sleep.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use rayon_core::{ThreadBuilder, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
+use crate::on_drop::on_drop;
 use crate::pool::handlers::Handlers;
 use crate::pool::thread_host::{ThreadHost, WorkerMain};
 
@@ -56,15 +57,9 @@ pub(crate) fn thread_host(thread: ThreadBuilder, pool: Arc<ThreadPool>) -> Threa
 
 /// The pool's start handler: runs the bee's main function on the worker's thread.
 fn run_bee(index: usize) {
-    /// Gives up this bee's share in the pool when it is dropped, also if the main function unwinds. rayon ends the
-    /// worker threads only when the last share is gone.
-    struct ReleasePool;
-    impl Drop for ReleasePool {
-        fn drop(&mut self) {
-            drop(HELD_POOL.take());
-        }
-    }
-    let _release_pool = ReleasePool;
+    // Gives up this bee's share in the pool at the end, also if the main function unwinds. rayon ends the worker
+    // threads only when the last share is gone.
+    let _release_pool = on_drop(|| drop(HELD_POOL.take()));
     assert_eq!(
         rayon_core::current_thread_index(),
         Some(index),

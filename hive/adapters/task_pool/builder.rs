@@ -9,6 +9,7 @@ use std::{fmt, io, mem};
 
 use crate::adapters::task_pool::handle::TaskPool;
 use crate::adapters::task_pool::thread::PoolThread;
+use crate::on_drop::on_drop;
 use crate::pool::build::prepare_process;
 use crate::pool::builder::Builder;
 use crate::pool::environment::Environment;
@@ -126,7 +127,7 @@ impl PoolBuilder {
         team.make_all_slots();
         let first_thread = self.uses_current_thread.then(|| FirstThread::begin(pool.shared()));
         // The hiring ends here after an error or a panic as well.
-        let hiring = EndHiring(team);
+        let hiring = on_drop(|| team.end_hiring(0));
         // One after the other, so that each runs tasks as soon as it is there: the next call of `start` may wait for
         // one.
         for size in 2..=bees {
@@ -157,15 +158,6 @@ impl PoolBuilder {
         let place_map = place_map.unwrap_or_else(|error| unreachable!("no thread has a place: {error}"));
         let state = TaskPoolState::new(self.threads as u32, first_bee, self.is_breadth_first);
         Ok(Shared::new(config, machine_info, place_map, None, Some(state)))
-    }
-}
-
-/// Ends the hiring of threads when it is dropped.
-struct EndHiring<'t>(&'t Team);
-
-impl Drop for EndHiring<'_> {
-    fn drop(&mut self) {
-        self.0.end_hiring(0);
     }
 }
 

@@ -15,7 +15,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::protocol::Team;
 use crate::protocol::region::region_context::RegionContext;
-use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Ordering, on_drop};
 
 /// The shared word: how many bees of the region are stalled, and how many of those have confirmed it.
 ///
@@ -92,16 +92,9 @@ impl Team {
     /// one, or of another hive's region beside it, may bring what its bees wait for. So no deadlock is reported in them
     /// (`declare_stall`), and `ordered` goes by indices alone. The caller holds the queen lock.
     pub(crate) fn mark_outside_help(&self) -> impl Drop {
-        struct OutsideHelpGuard<'c>(&'c AtomicBool);
-        impl Drop for OutsideHelpGuard<'_> {
-            fn drop(&mut self) {
-                self.0.store(false, Ordering::Relaxed);
-            }
-        }
-        // Relaxed, here and in the guard's drop: the start and the end of the region order these stores with everything
-        // that its bees do.
+        // Relaxed, both: the start and the end of the region order these stores with everything that its bees do.
         self.deadlock_detector.has_outside_help.store(true, Ordering::Relaxed);
-        OutsideHelpGuard(&self.deadlock_detector.has_outside_help)
+        on_drop(|| self.deadlock_detector.has_outside_help.store(false, Ordering::Relaxed))
     }
 }
 

@@ -11,10 +11,10 @@
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::{io, iter};
 
+use crate::on_drop::on_drop;
 #[cfg(not(target_arch = "x86_64"))]
 use crate::sys::abort::abort_with_message;
 use crate::sys::affinity;
-use crate::sys::cpu_mask::CpuMask;
 
 /// Whether a heavy fence has been refused in this process. It never becomes false again.
 static REFUSED: AtomicBool = AtomicBool::new(false);
@@ -104,17 +104,10 @@ pub(crate) fn fence_by_visiting(other: KernelThread) {
 ///
 /// This also holds if `other` has changed its CPUs meanwhile, because that is done by a switch of threads.
 pub(crate) fn visit_cpus_of(other: KernelThread) -> bool {
-    /// Restores the calling thread's affinity mask when it is dropped.
-    struct RestoreAffinity(CpuMask);
-    impl Drop for RestoreAffinity {
-        fn drop(&mut self) {
-            // This fails only if those CPUs have been taken from the process meanwhile. In that case the system has
-            // chosen others for the thread.
-            let _ = affinity::apply(&self.0);
-        }
-    }
     let (Ok(own), Ok(cpus)) = (affinity::query(), other.cpus()) else { return false };
-    let _restore = RestoreAffinity(own);
+    // This fails only if those CPUs have been taken from the process meanwhile. In that case the system has chosen
+    // others for the thread.
+    let _restore = on_drop(|| _ = affinity::apply(&own));
     cpus.into_iter().all(move_to_cpu)
 }
 
@@ -152,6 +145,7 @@ fn wait_for_stores() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::cpu_mask::CpuMask;
 
     #[test]
     fn a_visit_leaves_the_caller_where_it_may_be_and_ends_for_one_that_has_ended() {

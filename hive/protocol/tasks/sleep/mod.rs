@@ -125,20 +125,23 @@ enum Selected {
     Notify(Box<Notify>),
 }
 
-/// Calls a method of the team's protocol. The last argument is the result in a team without tasks.
-macro_rules! dispatch {
-    ($kind:expr, $protocol:ident => $call:expr, $without:expr) => {
-        match $kind {
-            // The default protocol costs one comparison, where a jump table would be one more cache line to fetch.
-            Selected::Jec($protocol) => $call,
-            other => seldom(|| match other {
-                Selected::NoTasks => $without,
-                Selected::Jec($protocol) => $call,
-                Selected::Tickle($protocol) => $call,
-                Selected::Notify($protocol) => $call,
-            }),
+/// Makes the methods of `Sleep` that pass a call on to the team's protocol. Each is a line: the signature without
+/// `&self`, and the result in a team without tasks.
+macro_rules! pass_on {
+    ($($name:ident($($argument:ident: $kind:ty),*) $(-> $result:ty)?, without tasks $without:expr;)*) => {$(
+        pub(crate) fn $name(&self, $($argument: $kind),*) $(-> $result)? {
+            match &self.protocol {
+                // The default protocol costs one comparison, where a jump table would be one more cache line to fetch.
+                Selected::Jec(protocol) => protocol.$name($($argument),*),
+                other => seldom(|| match other {
+                    Selected::NoTasks => $without,
+                    Selected::Jec(protocol) => protocol.$name($($argument),*),
+                    Selected::Tickle(protocol) => protocol.$name($($argument),*),
+                    Selected::Notify(protocol) => protocol.$name($($argument),*),
+                }),
+            }
         }
-    };
+    )*};
 }
 
 /// Calls `call`, out of the way of what is usually done instead.
@@ -180,61 +183,23 @@ impl Sleep {
         !matches!(self.protocol, Selected::NoTasks)
     }
 
-    /// This method and those that follow do what `SleepAlgorithm` says of them.
-    pub(crate) fn begin_search(&self, me: u32) {
-        dispatch!(&self.protocol, protocol => protocol.begin_search(me), ());
-    }
-
-    pub(crate) fn begin_steal(&self, me: u32, notification: Option<Notification>) {
-        dispatch!(&self.protocol, protocol => protocol.begin_steal(me, notification), ());
-    }
-
-    pub(crate) fn end_search(&self, me: u32) -> bool {
-        dispatch!(&self.protocol, protocol => protocol.end_search(me), false)
-    }
-
-    pub(crate) fn announce_sleepy(&self, me: u32) -> Option<SleepToken> {
-        dispatch!(&self.protocol, protocol => protocol.announce_sleepy(me), Some(SleepToken(0)))
-    }
-
-    pub(crate) fn try_fall_asleep(&self, token: SleepToken) -> bool {
-        dispatch!(&self.protocol, protocol => protocol.try_fall_asleep(token), true)
-    }
-
-    pub(crate) fn confirm_asleep(&self, me: u32, token: SleepToken) -> bool {
-        dispatch!(&self.protocol, protocol => protocol.confirm_asleep(me, token), true)
-    }
-
-    pub(crate) fn count_woken(&self, bee: u32) {
-        dispatch!(&self.protocol, protocol => protocol.count_woken(bee), ());
-    }
-
-    pub(crate) fn count_parked(&self, bee: u32) {
-        dispatch!(&self.protocol, protocol => protocol.count_parked(bee), ());
-    }
-
-    pub(crate) fn count_unparked(&self, me: u32) {
-        dispatch!(&self.protocol, protocol => protocol.count_unparked(me), ());
-    }
-
-    pub(crate) fn announce_jobs(&self, jobs: u32) -> u32 {
-        dispatch!(&self.protocol, protocol => protocol.announce_jobs(jobs), 0)
-    }
-
-    pub(crate) fn wakes_by_tree(&self) -> bool {
-        dispatch!(&self.protocol, protocol => protocol.wakes_by_tree(), false)
-    }
-
-    pub(crate) fn notify_bee(&self, bee: u32, notification: Notification) -> NotifyOutcome {
-        dispatch!(&self.protocol, protocol => protocol.notify_bee(bee, notification), NotifyOutcome::MustWake)
-    }
-
-    pub(crate) fn notification(&self, me: u32) -> Option<Notification> {
-        dispatch!(&self.protocol, protocol => protocol.notification(me), None)
-    }
-
-    pub(crate) fn inactive(&self) -> u32 {
-        dispatch!(&self.protocol, protocol => protocol.inactive(), 0)
+    // These methods do what `SleepAlgorithm` says of them.
+    pass_on! {
+        begin_search(me: u32), without tasks ();
+        begin_steal(me: u32, notification: Option<Notification>), without tasks ();
+        end_search(me: u32) -> bool, without tasks false;
+        announce_sleepy(me: u32) -> Option<SleepToken>, without tasks Some(SleepToken(0));
+        try_fall_asleep(token: SleepToken) -> bool, without tasks true;
+        confirm_asleep(me: u32, token: SleepToken) -> bool, without tasks true;
+        count_woken(bee: u32), without tasks ();
+        count_parked(bee: u32), without tasks ();
+        count_unparked(me: u32), without tasks ();
+        announce_jobs(jobs: u32) -> u32, without tasks 0;
+        wakes_by_tree() -> bool, without tasks false;
+        notify_bee(bee: u32, notification: Notification) -> NotifyOutcome, without tasks NotifyOutcome::MustWake;
+        notification(me: u32) -> Option<Notification>, without tasks None;
+        ask(), without tasks ();
+        inactive() -> u32, without tasks 0;
     }
 
     /// How many bees would like to have work by what one of them has read of their demand.
@@ -243,10 +208,6 @@ impl Sleep {
             Selected::Jec(_) => SleepCounts::of(reading).inactive(),
             Selected::NoTasks | Selected::Tickle(_) | Selected::Notify(_) => self.inactive(),
         }
-    }
-
-    pub(crate) fn ask(&self) {
-        dispatch!(&self.protocol, protocol => protocol.ask(), ());
     }
 
     /// The demand for work, for one bee.

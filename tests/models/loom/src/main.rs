@@ -21,6 +21,8 @@ mod models;
 mod mutation;
 #[path = "../../common/observe.rs"]
 mod observe;
+#[path = "../../../../hive/on_drop.rs"]
+mod on_drop;
 #[path = "../../common/region.rs"]
 mod region;
 mod stack_cache;

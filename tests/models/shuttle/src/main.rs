@@ -14,6 +14,8 @@ mod hive;
 mod loops;
 #[path = "../../common/observe.rs"]
 mod observe;
+#[path = "../../../../hive/on_drop.rs"]
+mod on_drop;
 mod panic_filter;
 #[path = "../../common/region.rs"]
 mod region;

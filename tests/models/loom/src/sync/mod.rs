@@ -29,6 +29,7 @@ pub(crate) use crate::observe::in_flight::InFlight;
 pub(crate) use crate::observe::trace::event::Event;
 pub(crate) use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
 pub(crate) use crate::observe::wake_delay::WakeDelay;
+pub(crate) use crate::on_drop::on_drop;
 pub(crate) use atomic::{
     AtomicBool, AtomicU32, AtomicU64, fence, heavy_fence, heavy_fences, light_fence, try_heavy_fence, with_states,
 };
