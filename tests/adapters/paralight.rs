@@ -16,7 +16,9 @@ use paralight::prelude::*;
 
 use common::process::in_own_process;
 use common::task_helpers::{DropCounter, Payload, payload_of};
-use common::{assert_contains_all, assert_hive_works, panic_message, run_exclusively, silence_panics, wait_until};
+use common::{
+    assert_contains_all, assert_hive_works, panic_message, proc_threads, run_exclusively, silence_panics, wait_until,
+};
 
 fn hives() -> impl Iterator<Item = Hive> {
     (1..=5).map(|bees| Hive::new(bees).unwrap())
@@ -54,12 +56,14 @@ fn each_element_is_written_once() {
 #[test]
 fn items_run_on_bees_of_the_hive_and_in_all_shares() {
     let _alone = run_exclusively();
-    let hive = Hive::new(3).unwrap();
+    // No more run at once than there are CPUs.
+    let bees = proc_threads::own_cpus().len().min(3);
+    let hive = Hive::new(bees).unwrap();
     let tids = Mutex::new(BTreeSet::new());
-    // Each waits for the two others, who therefore are others.
-    (0..3_usize).into_par_iter().with_thread_pool(&hive).for_each(|_| {
+    // Each waits for all others, who therefore are others.
+    (0..bees).into_par_iter().with_thread_pool(&hive).for_each(|_| {
         tids.lock().unwrap().insert(hive::current().expect("a bee").id);
-        wait_until(|| tids.lock().unwrap().len() == 3);
+        wait_until(|| tids.lock().unwrap().len() == bees);
     });
 }
 
