@@ -18,7 +18,7 @@ use common::process::in_own_process;
 use common::sys::{exit_now, fork};
 use common::task_helpers::join_on_two_bees;
 use common::{Gate, assert_hive_works, deep_down, keep, silence_panics, wait_until};
-use hive::{BarrierShape, Bee, Builder, Hive, Loop, Reduction, Scan, Schedule};
+use hive::{BarrierShape, Bee, Builder, Hive, Loop, Pin, Reduction, Scan, Schedule};
 
 /// A place for the fork: its name, whether the others miss a child that returns there, and a function that gets there.
 type ForkPlace = (&'static str, bool, fn(&'static ForkPoint));
@@ -332,6 +332,34 @@ fn a_child_of_a_region_in_groups_is_aborted() {
         }
         assert_eq!(seen, [Outcome::Aborted; 8]);
         8
+    });
+}
+
+/// Waits of bees that are bound nowhere sleep at once where yields do not pay, as beside busy threads.
+#[test]
+fn a_child_of_bees_that_are_bound_nowhere_is_aborted() {
+    with_messages("a_child_of_bees_that_are_bound_nowhere_is_aborted", || {
+        let builder = Hive::builder().bees(2).pin(Pin::None);
+        let mut seen = Vec::new();
+        for meets in [false, true] {
+            seen.extend([(); 5].map(|()| {
+                outcome_of(builder.clone(), ChildAction::Return, move |scene| {
+                    // They go on until the process ends.
+                    (0..4).for_each(|_| _ = thread::spawn(|| loop {}));
+                    scene.hive.spmd(2, |bee| {
+                        if bee.is_queen() {
+                            scene.fork_and(|| {
+                                if meets {
+                                    bee.barrier()
+                                }
+                            });
+                        }
+                    });
+                })
+            }));
+        }
+        assert_eq!(seen, [Outcome::Aborted; 10]);
+        10
     });
 }
 

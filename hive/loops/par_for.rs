@@ -26,8 +26,8 @@ impl Hive {
     /// [`protocols::lone_loops`](crate::protocols::lone_loops).
     ///
     /// Which thread runs an index is therefore not promised; where it matters, because of thread-locals or of memory
-    /// that a thread is to touch first, call [`Bee::for_each`] in [`spmd`](Self::spmd). Nor may a part wait for another
-    /// one by means of its own, such as a channel.
+    /// that a thread is to touch first, call [`Bee::for_each`] in [`spmd`](Self::spmd). Nor may a part wait by means of
+    /// its own, such as a channel, for another one or for a task that was sent to one worker.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};

@@ -33,8 +33,8 @@ pub struct Stats {
 pub struct Counts {
     /// Regions in which the bee took part. Regions whose team is only their caller are not counted.
     pub regions: u64,
-    /// Parts of loops that the bee has run in the names of bees that were asleep or busy with a task. See
-    /// [`Hive::par_for`](crate::Hive::par_for).
+    /// Parts of loops that the bee has run in the names of others: of bees that were asleep, busy with a task or
+    /// without a CPU, or that are more than there are CPUs. See [`Hive::par_for`](crate::Hive::par_for).
     pub stand_ins: u64,
     /// Loops that their callers have run by themselves because that ends sooner: the workers slept, and the loop was
     /// too short to wake them for; it was too short for a team at all; the workers had no CPU; or the hive was busy.

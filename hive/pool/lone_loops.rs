@@ -15,6 +15,7 @@ use crate::pool::loop_costs::{LoopSize, is_one_to_time, is_small_gain};
 use crate::pool::loop_kind::{LoopCall, LoopKind};
 use crate::pool::regions::Start;
 use crate::pool::shared::Shared;
+use crate::pool::sharing::Sharing;
 use crate::protocol::QueenGuard;
 use crate::protocol::region::body::{BodyFn, RegionBody};
 use crate::protocol::region::parts_in_turn::PartsInTurn;
@@ -46,14 +47,23 @@ impl Shared {
         let key = if let LoopKind::KnownBy(key, _) = kind { key } else { BodyFn::of::<P>().key() };
         let size = LoopSize { body: key, indices, sharing: kind.sharing() };
         let may_run_as_one = !matches!(kind, LoopKind::OfBees(_));
-        // To run parts that do not meet on more threads than there are CPUs would only take longer.
         let most = (self.team.policy().cpus() as u32).max(2);
-        if P::RUNS_ANYWHERE && bees > most && !is_planned {
+        if P::RUNS_ANYWHERE && bees > most && !is_planned && self.pays_in_turn(size, most) {
             let next = AtomicU32::new(1);
+            let size = LoopSize { sharing: Sharing::AsTheyCome, ..size };
             let call = LoopCall { bees: most, is_planned, may_run_as_one, size };
             return self.run_call(call, &mut PartsInTurn::new(&|part| body.run_part(part), bees, &next));
         }
         self.run_call(LoopCall { bees, is_planned, may_run_as_one, size }, body)
+    }
+
+    /// Whether a loop with more parts than there are CPUs ends sooner if a team of `most` bees runs the parts in turn.
+    ///
+    /// Not if it takes many time slices: then the kernel shares out the CPUs more evenly than whole parts can. Nor if
+    /// the program has bound the bees: those with the first numbers may have the same CPU.
+    fn pays_in_turn(&self, size: LoopSize, most: u32) -> bool {
+        let is_long = self.loop_costs.gain(size, most).is_some_and(|gain| gain >= GAIN_OF_LONG);
+        !is_long && self.team.policy().binds_no_worker()
     }
 
     /// Runs a loop of which everything is known.

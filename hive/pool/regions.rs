@@ -306,7 +306,7 @@ impl SoloRegion<'_> {
         let failure = self.context.failure();
         drop(self);
         if let Some(unfinished) = failure {
-            unfinished.panic_at_end(0, 1);
+            unfinished.panic_at_end(0);
         }
     }
 }

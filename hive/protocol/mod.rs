@@ -440,7 +440,7 @@ impl Team {
     #[cold]
     fn end_poisoned_region(&self, queen: &RegionContext<'_>) {
         let nesting = self.fixed.nesting;
-        nesting.within_region(queen, || self.panics.end_region(queen.bees(), nesting.is_in_region));
+        nesting.within_region(queen, || self.panics.end_region(nesting.is_in_region));
     }
 
     /// Poisons the running region, whose epoch is `epoch`: every bee that waits at one of its barriers, or comes to

@@ -181,7 +181,7 @@ impl<'c> RegionContext<'c> {
         if self.bees() > 1 {
             self.leave_broken_barrier(BarrierError::Poisoned);
         } else if self.may_unwind() {
-            unfinished.panic_at_end(0, 1);
+            unfinished.panic_at_end(0);
         }
     }
 }

@@ -45,16 +45,16 @@ impl Unfinished {
     /// come to the end of its body.
     #[cold]
     #[track_caller]
-    pub(crate) fn panic_at_end(self, id: u32, bees: u32) -> ! {
+    pub(crate) fn panic_at_end(self, id: u32) -> ! {
         match self {
             Self::Call(call) => panic!(
-                "a panic that was caught has ended a call of {} on bee {id} of {bees}: with that the region has failed \
-                 for all of its bees. Let the panic go on, or catch it in the work of the call",
+                "a panic that was caught has ended a call of {} on bee {id}: with that the region has failed for all \
+                 of its bees. Let the panic go on, or catch it in the work of the call",
                 call.name()
             ),
             Self::InDestructor => panic!(
-                "bee {id} of {bees} has gone on after a call that should have panicked, in a destructor, where a panic \
-                 would have ended the process: the region cannot return as if nothing had happened"
+                "bee {id} has gone on after a call that should have panicked, in a destructor, where a panic would \
+                 have ended the process: the region cannot return as if nothing had happened"
             ),
             Self::InOuterRegion(region_key) => unwind_out_of_region(region_key),
         }
@@ -140,11 +140,11 @@ impl RegionPanics {
     /// # Panics
     /// Always: with the panic that was kept, if there is one. Otherwise because of what a bee has left undone.
     #[cold]
-    pub(crate) fn end_region(&self, bees: u32, is_in_region: fn(u64) -> bool) -> ! {
+    pub(crate) fn end_region(&self, is_in_region: fn(u64) -> bool) -> ! {
         let PanicRecord { panic, unfinished } = std::mem::take(&mut *self.lock_record());
         match (panic, unfinished) {
             (Some((_, payload)), _) => rethrow(payload, is_in_region),
-            (None, Some((id, unfinished))) => unfinished.panic_at_end(id, bees),
+            (None, Some((id, unfinished))) => unfinished.panic_at_end(id),
             (None, None) => unreachable!("whoever poisons a region has recorded why"),
         }
     }
@@ -212,7 +212,7 @@ mod tests {
             Ok(said) => *said,
             Err(payload) => (*payload.downcast::<&'static str>().expect("a message")).to_owned(),
         };
-        let ended = message(caught(|| panics.end_region(3, |_| false)));
+        let ended = message(caught(|| panics.end_region(|_| false)));
         let record = std::mem::take(&mut *panics.lock_record());
         assert!(record.panic.is_none() && record.unfinished.is_none(), "the next region has nothing of it");
         ended

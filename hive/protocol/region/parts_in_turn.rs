@@ -35,7 +35,7 @@ impl RegionBody for PartsInTurn<'_> {
             return (self.run_part)(region);
         }
         let (team, own_group) = (region.team(), *region.own_group());
-        let runner = RegionContext::new(team, region.id(), self.parts, region.epoch(), own_group);
+        let runner = RegionContext::new(team, region.runner(), self.parts, region.epoch(), own_group);
         let run_part = |id| {
             region.start_if_long();
             team.run_part_of(id, &runner, &own_group, region.led_parts(), self.run_part);
@@ -43,9 +43,12 @@ impl RegionBody for PartsInTurn<'_> {
         if region.id() == 0 {
             run_part(0);
         }
-        // Relaxed: each number is given out once, whatever the order. What the parts do is published by the region.
-        iter::repeat_with(|| self.next.fetch_add(1, Ordering::Relaxed))
-            .take_while(|id| *id < self.parts)
-            .for_each(run_part);
+        let next = || {
+            // In a forked child, what `next` refers to is gone.
+            team.policy().abort_if_forked();
+            // Relaxed: each number is given out once, whatever the order. What the parts do is published by the region.
+            self.next.fetch_add(1, Ordering::Relaxed)
+        };
+        iter::repeat_with(next).take_while(|id| *id < self.parts).for_each(run_part);
     }
 }
