@@ -78,9 +78,9 @@ fn crowded_hive() -> Hive {
     Hive::new(2 * proc_threads::own_cpus().len() + 1).unwrap()
 }
 
-/// In loops each bee has its part, its number and its values, and no more threads run these than there are CPUs.
+/// In loops each bee has its part, its number and its values, and no more threads run short ones than there are CPUs.
 #[test]
-fn each_part_of_a_loop_is_run_once_by_as_many_threads_as_there_are_cpus() {
+fn each_part_of_a_loop_is_run_once_and_by_few_threads() {
     let _alone = run_exclusively();
     let hive = crowded_hive();
     let (bees, most) = (hive.bees(), proc_threads::own_cpus().len().max(2));
@@ -101,7 +101,8 @@ fn each_part_of_a_loop_is_run_once_by_as_many_threads_as_there_are_cpus() {
             }
         });
         drop(parts);
-        assert!(threads.into_inner().unwrap().len() <= most);
+        // As long as nothing is known of the loop. Where it has turned out to be long, each bee has its own thread.
+        assert!(round > 1 || threads.into_inner().unwrap().len() <= most);
         assert!(data.iter().enumerate().all(|(index, element)| *element == round * (index / 10)));
     }
     assert!(runs.iter_mut().all(|runs| *runs == 200));
