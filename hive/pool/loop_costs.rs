@@ -92,9 +92,15 @@ impl LoopCosts {
     /// alone. Her part may be shorter than theirs, so a longer time that is known is forgotten more slowly.
     pub(crate) fn record_part(&self, size: LoopSize, part: Duration, bees: u32, delay: u64) {
         let guess = guess_of_all(part.as_nanos() as u64, bees, size.sharing, delay);
-        // A guess that is about right says nothing new of what was measured.
-        if !self.measured(size).is_some_and(|known| (known / 2..=known.saturating_mul(2)).contains(&guess)) {
-            self.record_and_keep(size, -(guess as f32), 0.875);
+        match self.measured(size) {
+            // A guess that is about right says little new of what was measured. But what was measured at a bad moment
+            // is not to stay for ever.
+            Some(known) if (known / 2..=known.saturating_mul(2)).contains(&guess) => {
+                if guess < known {
+                    self.record_and_keep(size, guess as f32, 0.98);
+                }
+            }
+            _ => self.record_and_keep(size, -(guess as f32), 0.875),
         }
     }
 
@@ -213,6 +219,15 @@ mod tests {
         assert_eq!(costs.measured(size), Some(700_000), "that is about right");
         costs.record_part(size, Duration::from_micros(1_000), 2, 0);
         assert_eq!((costs.expected(size), costs.measured(size)), (Some(2_000_000), None));
+    }
+
+    #[test]
+    fn what_was_measured_at_a_bad_moment_is_forgotten() {
+        let costs = LoopCosts::new();
+        let size = size_of(|_| assert_eq!(2, 2), 1);
+        costs.record(size, micros(150));
+        (0..100).for_each(|_| costs.record_part(size, Duration::from_micros(40), 2, 0));
+        assert_eq!(costs.measured(size), Some(80_000));
     }
 
     #[test]
