@@ -345,7 +345,13 @@ fn a_child_of_bees_that_are_bound_nowhere_is_aborted() {
             seen.extend([(); 5].map(|()| {
                 outcome_of(builder.clone(), ChildAction::Return, move |scene| {
                     // They go on until the process ends.
-                    (0..4).for_each(|_| _ = thread::spawn(|| loop {}));
+                    (0..4).for_each(|_| {
+                        _ = thread::spawn(|| {
+                            loop {
+                                std::hint::spin_loop()
+                            }
+                        })
+                    });
                     scene.hive.spmd(2, |bee| {
                         if bee.is_queen() {
                             scene.fork_and(|| {
