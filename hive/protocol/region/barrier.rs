@@ -131,8 +131,6 @@ impl Barrier {
         policy: &WaitPolicy,
         is_poisoned: impl Fn() -> bool,
     ) {
-        // A forked child has no bees that would post.
-        policy.abort_if_forked();
         // First, note in the bee's own slot that it is owed a post.
         // Relaxed: the Release below publishes it. A swap, not a store: loom could otherwise order the store before a
         // late waker's swap. On hardware that cannot happen, because that swap has read an earlier value.
@@ -276,8 +274,6 @@ impl Barrier {
     /// Blocks the leader until the last of the other bees has exited. Returns at once if the wait is over already.
     #[cold]
     fn block_until_end(&self, view: &View, own_slot: &Slot, policy: &WaitPolicy, is_poisoned: bool) {
-        // A forked child has no bees that would post.
-        policy.abort_if_forked();
         // Release: pairs with the Acquire in `wait_for_arrivals` and in `bees_at_end`. If the leader's body ended
         // because of the poison, a bee that sees LEADER_BLOCKED also sees the poison, and does not report a mismatch.
         // Failure is Relaxed: the caller reads the word again, with Acquire.

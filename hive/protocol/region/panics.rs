@@ -243,7 +243,7 @@ mod tests {
             assert!(panics.record_panic(1, REGION, caught(|| unwind_out_of_region(REGION))).is_none());
         };
         let message = ended(fail_first);
-        assert!(message.contains("a call of single on bee 2"), "{message}");
+        assert!(message.contains("a call of single on bee 2: with that"), "{message}");
         let panicked = ended(|panics| {
             fail_first(panics);
             drop(panics.record_panic(2, REGION, Box::new("two")));

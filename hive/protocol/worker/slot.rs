@@ -195,6 +195,8 @@ impl Slot {
     /// the leader of a group at the end of a region. A worker is not counted among the threads that want a core
     /// meanwhile (`sys/wait.rs`), so that bees of other hives go on polling.
     pub(crate) fn block_at_barrier(&self, policy: &WaitPolicy) {
+        // A forked child has no bees that would post.
+        policy.abort_if_forked();
         self.log.write(Event::Block);
         policy.while_off_core(|| self.semaphore.wait());
         self.log.write(Event::Resume { is_woken: true });
