@@ -182,7 +182,8 @@ fn a_first_half_that_yields_until_the_second_has_run_comes_to_an_end_at_any_dept
     in_own_process("a_first_half_that_yields_until_the_second_has_run_comes_to_an_end_at_any_depth", || {
         for builder in builders() {
             for bees in [1, 2] {
-                let hive = builder.clone().bees(bees).build().unwrap();
+                // With a sanitizer a level takes two kilobytes and more of the stack.
+                let hive = builder.clone().bees(bees).stack_size(16 << 20).build().unwrap();
                 (0..20).for_each(|levels| descend(&hive, levels));
                 hive.install(|| descend(&hive, 1_000));
             }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread::{self, panicking};
 
 use common::{next, pool};
-use rayon_core::Yield;
+use rayon_core::{ThreadPoolBuilder, Yield};
 
 #[test]
 fn who_waits_for_a_scope_begins_nothing_from_outside_while_the_scope_has_jobs_of_its_own() {
@@ -70,6 +70,8 @@ fn a_first_half_that_yields_until_the_second_has_run_comes_to_an_end_at_any_dept
         };
         rayon_core::join(first, || has_run.store(true, Ordering::Release));
     }
+    // With a sanitizer a level takes two kilobytes and more of the stack.
+    let pool = |threads| ThreadPoolBuilder::new().num_threads(threads).stack_size(16 << 20).build().unwrap();
     for threads in [1, 2] {
         let pool = pool(threads);
         for levels in [0, 2, 4, 5, 9, 10, 1_000] {
