@@ -243,6 +243,60 @@ fn a_region_ends_whose_bee_was_laid_off_while_it_slept_in_a_join() {
     }
 }
 
+/// What the scope waits for spawns a task more while all other bees are in the region, or about to come to it. The
+/// scope is in a task that was begun before the region, or in the bee's part of it.
+#[test]
+fn a_region_ends_that_waits_for_a_bee_that_was_laid_off_while_it_slept_in_a_scope() {
+    let _alone = run_exclusively();
+    for builder in builders() {
+        for is_inside in [false, true] {
+            let hive = Arc::new(builder.clone().bees(3).build().unwrap());
+            let ([begun, spawns], (tell_waiter, waiter)) = ([(); 2].map(|()| Arc::new(Gate::new())), mpsc::channel());
+            let wait_in_scope = {
+                let (hive, begun, spawns) = (Arc::clone(&hive), Arc::clone(&begun), Arc::clone(&spawns));
+                move || {
+                    hive.scope(|scope| {
+                        scope.spawn(|scope| {
+                            begun.arrive();
+                            spawns.wait_for(1);
+                            scope.spawn(|_| ());
+                        });
+                        // On another bee.
+                        begun.wait_for(1);
+                        tell_waiter.send(sys::tid()).unwrap();
+                    });
+                }
+            };
+            if !is_inside {
+                hive.spawn_on(2, wait_in_scope.clone());
+                begun.wait_for(1);
+            }
+            thread::scope(|threads| {
+                threads.spawn(|| {
+                    hive.spmd_all(|bee| {
+                        match bee.id() {
+                            1 if is_inside => {
+                                while begun.arrived() == 0 {
+                                    hive::yield_now();
+                                }
+                            }
+                            2 if is_inside => wait_in_scope(),
+                            _ => {}
+                        }
+                        bee.barrier();
+                    });
+                });
+                proc_threads::wait_until_asleep(&[waiter.recv().unwrap()]);
+                hive.resize(2).unwrap();
+                spawns.arrive();
+            });
+            drop(wait_in_scope);
+            hive.wait_until_parked();
+            assert_hive_and_tasks_work(&hive, 3);
+        }
+    }
+}
+
 /// Runs in a process of its own, because a bee that does not sleep polls for ever.
 #[test]
 fn a_bee_that_became_surplus_in_a_join_sleeps_while_it_waits_for_the_other_half() {

@@ -86,6 +86,26 @@ impl TaskContext<'_> {
         None
     }
 
+    /// Runs what a surplus bee does in the middle of something, for which it would sleep if it were not surplus: looks
+    /// for a task while a region waits for it, and parks otherwise. Returns a task that was found.
+    #[cold]
+    pub(super) fn wait_as_surplus(&self, should_wake: impl Fn() -> bool) -> Option<Task> {
+        let (team, slot) = (self.team(), self.slot());
+        // No bee announces to a surplus bee that there are tasks, so a long wait naps.
+        let mut spinner = team.policy().napping_spinner(1);
+        // Step: awaited
+        while team.is_awaited_by_region(slot) && slot.state() == SlotState::Surplus && !should_wake() {
+            if let Some(task) = self.find_task_exhaustively() {
+                return Some(task);
+            }
+            spinner.spin_or_nap();
+        }
+        self.surplus_task().or_else(|| {
+            self.park(|| should_wake() || team.is_awaited_by_region(slot));
+            None
+        })
+    }
+
     /// Parks a surplus bee: it leaves its core until the hive grows again, or until it is woken for something that only
     /// it can do. Returns at once if the bee is not surplus any more, or if there is something to do.
     ///
@@ -221,6 +241,13 @@ impl Team {
     /// Whether there is a task that only the bee of `slot` may run, as far as this thread can see.
     pub(crate) fn has_mailbox_task(&self, slot: &Slot) -> bool {
         self.sleep.supports_tasks() && slot.queues.has_mailbox_task()
+    }
+
+    /// Whether a region waits for the worker of `slot`, which is in the middle of a wait. It is then not to park,
+    /// because the other bees of the region may be the ones that would run what it waits for.
+    pub(crate) fn is_awaited_by_region(&self, slot: &Slot) -> bool {
+        let start_line = self.group(self.fixed.shape.start_group(slot.id)).start_line();
+        slot.availability.is_awaited(|last_epoch| start_line.load().includes(slot.id, last_epoch))
     }
 
     /// Whether there may be a task in the deque of another bee than `bee`. It is cheap, and sometimes late: no bee

@@ -445,13 +445,10 @@ impl<'c> TaskContext<'c> {
             return None;
         }
         match self.slot.state() {
-            // A surplus bee leaves its core here as everywhere, and is woken for its latch and for tasks that only it
-            // may run.
+            // A surplus bee leaves its core here as everywhere, and is woken for its latch, for tasks that only it may
+            // run, and for a region.
             // Step: surplus
-            SlotState::Surplus => self.surplus_task().or_else(|| {
-                self.park(should_wake);
-                None
-            }),
+            SlotState::Surplus => self.wait_as_surplus(should_wake),
             // Other bees are about to end what this one waits for, so it need not sleep.
             // Step: terminated
             SlotState::Terminated => {

@@ -118,6 +118,17 @@ impl Availability {
         may_excuse && self.word.compare_exchange(seen, epoch, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
+    /// Whether a region waits for the worker: it is in one, or one has started since that includes it and from which it
+    /// is not excused. `includes`: whether the latest start includes it, if it has seen the regions up to this epoch.
+    /// For a worker that is in the middle of a wait.
+    pub(crate) fn is_awaited(&self, includes: impl FnOnce(u64) -> bool) -> bool {
+        // Relaxed: the worker itself asks, or a thread that has ended its sleep. If it is just now excused it is
+        // awaited for a moment longer.
+        let seen = self.word.load(Ordering::Relaxed);
+        // Before a worker takes a task or sleeps between regions it goes away. So one that is present is in a region.
+        !is_away(seen) || includes(seen)
+    }
+
     /// Whether the worker has begun its part of the region of `epoch`, as far as this thread can see.
     fn has_begun(&self, epoch: u64) -> bool {
         self.begun.load(Ordering::Relaxed) == epoch

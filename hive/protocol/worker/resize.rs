@@ -154,12 +154,17 @@ impl Team {
                         slot.log.mark_time();
                         slot.counters.increment_shared(Counter::Parks);
                         // A bee that has posted a task may have relied on this sleeper. Either its announcement came
-                        // after the counts above were changed, or its task is found below. Pairs with the fence in
-                        // `notify_of_jobs`.
+                        // after the counts above were changed, or its task is found below. Pairs with the fences in
+                        // `notify_of_jobs` and, for a region that has started, in `wake_if_asleep`.
                         // Step: fence
                         fence(Ordering::SeqCst);
                         // Step: pass on
                         self.notify_of_queued(id);
+                        // It may have slept in a wait, and from now on nobody wakes it for tasks.
+                        // Step: awaited
+                        if self.is_awaited_by_region(slot) {
+                            self.wake_bee(id);
+                        }
                         self.bind_again(slot);
                     }
                     won

@@ -361,6 +361,16 @@ asleep:
 surplus:
     reset_locals();
     if
+    /* Step: wait_as_surplus: awaited */
+    :: WAITS && IS_AWAITED(me) -> find_job()
+    :: else
+    fi;
+    if
+    :: found != NO_PLACE -> work(); run_found(); goto top
+    :: WAITS && found == NO_PLACE && IS_AWAITED(me) -> goto top
+    :: else
+    fi;
+    if
 #ifdef SURPLUS_WAITER_IGNORES_MAILBOX
     :: WAITS
 #endif
@@ -389,7 +399,7 @@ surplus:
 #ifndef PARKING_BEE_DOES_NOT_LOOK
     if
     /* Step: park: last check */
-    :: IS_CALLED || HAS_MAIL || (bees == 0 && QUEUED) ->
+    :: IS_CALLED || IS_AWAITED(me) || HAS_MAIL || (bees == 0 && QUEUED) ->
         /* Step: park: surplus */
         change(me, me, PARKED, SURPLUS);
         if

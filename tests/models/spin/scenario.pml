@@ -71,7 +71,11 @@ inline make_surplus(bee)
         /* Step: make_surplus: pass on */
         pass_on(THREADS);
 #endif
-        skip
+        if
+        /* Step: make_surplus: awaited */
+        :: IS_AWAITED(bee) -> call(THREADS, bee)
+        :: else
+        fi
     :: else
     fi
 }

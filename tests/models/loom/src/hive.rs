@@ -244,6 +244,13 @@ impl Hive {
         }
     }
 
+    /// Runs a region of so many bees as the hive has had. If it has become smaller it stays so, as in the library where
+    /// that happens after the call has read its size.
+    pub(crate) fn region_of_earlier_size(&self, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) {
+        let mut lock = self.team.become_queen();
+        self.team.run_region(&mut lock, bees, &mut ModelBody::<_, false>(body));
+    }
+
     /// Runs the parts of a loop: as `region`, but the queen stands in for workers that are away.
     pub(crate) fn loop_region(&self, bees: u32, start: LoopStart, body: impl Fn(&RegionContext<'_>) + Sync) {
         if self.try_loop_region(bees, start, body).is_err() {

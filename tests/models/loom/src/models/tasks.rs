@@ -3,7 +3,7 @@
 //!
 //! The protocol is described in `docs/sleep.md`.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::Model;
 use crate::checked_region::CheckedRegion;
@@ -94,6 +94,18 @@ pub(super) const MODELS: &[Model] = &[
         "task_mailbox_waiting",
         "a surplus worker that waits in a task gets another that only it may run",
         || mailbox_while_waiting(JEC),
+    ),
+    Model::bounded(
+        2,
+        "task_region_waiting",
+        "a surplus worker waits in a task for another one, in a region before which it was made surplus",
+        || awaited_by_region(JEC),
+    ),
+    Model::bounded(
+        1,
+        "task_region_waiting_inside",
+        "a worker waits in its part of a region for a task while it is made surplus",
+        || waiting_in_region(JEC),
     ),
     Model::bounded(2, "task_mutual_wait", "two tasks that wait for each other come to two workers", || {
         mutual_wait(JEC)
@@ -409,6 +421,72 @@ fn mailbox_while_waiting(sleep: Protocol) {
     waiting.wait();
     hive.team.wait_until_parked();
     hive.end();
+}
+
+/// Worker 2 waits in a task for another one, which is queued when the other bees are in a region that includes worker
+/// 2: so no other bee runs that one.
+fn awaited_by_region(sleep: Protocol) {
+    let hive = Hive::with_tasks(3, 3, PARK, sleep());
+    let latch = Arc::new(Latch::new());
+    let (waiting, task) = CheckedTask::on_bee(&hive, 2, {
+        let latch = Arc::clone(&latch);
+        move |hand| hand.wait_until(&latch, usize::MAX)
+    });
+    hive.team.inject_to(2, task);
+    hive.resize(2);
+    // The worker has time to come to its wait.
+    (0..2).for_each(|_| loom::thread::yield_now());
+    region_with_task_inside(&hive, latch, || ());
+    waiting.wait();
+    hive.end();
+}
+
+/// Worker 2 waits in its part of a region, and the other two have ended theirs.
+fn waiting_in_region(sleep: Protocol) {
+    let hive = Hive::with_tasks(3, 3, PARK, sleep());
+    let latch = Arc::new(Latch::new());
+    let resizer = OtherThread::spawn(&hive, |hive| hive.resize(2));
+    let hand = hive.task_context_of(2);
+    region_with_task_inside(&hive, Arc::clone(&latch), || {
+        hand.with(|hand| hand.wait_until(&latch, usize::MAX));
+    });
+    resizer.join();
+    hive.end();
+}
+
+/// Runs a region of three bees, in which the queen queues the task that sets a latch of bee 2. Bee 2 runs `part`. Bee 1
+/// ends its part only when that task has been run, or bee 2 has come to the region without it.
+fn region_with_task_inside(hive: &Hive, latch: Arc<Latch>, part: impl Fn() + Sync) {
+    let (team, tasks_team, is_over) = (&*hive.team, Arc::clone(&hive.team), Arc::new(Semaphore::new()));
+    let has_ended = Arc::new(AtomicBool::new(false));
+    let end = {
+        let (is_over, has_ended) = (Arc::clone(&is_over), Arc::clone(&has_ended));
+        // Relaxed: only one of the two that end it is to post.
+        move || if !has_ended.swap(true, Ordering::Relaxed) { is_over.post() }
+    };
+    let ends = end.clone();
+    let (errand, task) = CheckedTask::with_body(move || {
+        #[expect(unsafe_code, reason = "sets a latch")]
+        // SAFETY: this function keeps the latch alive.
+        unsafe {
+            tasks_team.set_latch(Arc::as_ptr(&latch), 2);
+        }
+        ends();
+    });
+    let task = Mutex::new(Some(task));
+    hive.region_of_earlier_size(3, |region| match region.id() {
+        0 => {
+            // Worker 2 has time to park or to sleep.
+            loom::thread::yield_now();
+            team.inject(task.lock().unwrap().take().unwrap());
+        }
+        1 => is_over.wait(),
+        _ => {
+            part();
+            end();
+        }
+    });
+    errand.wait();
 }
 
 /// Sets a latch of a bee, on that bee's own thread.
