@@ -30,9 +30,17 @@ impl Subject {
     /// None: the process has only one CPU of the worker's node, so there is nothing to test.
     fn new(builder: hive::Builder) -> Option<Self> {
         let hive = builder.bees(2).build().unwrap();
-        let worker = hive.spmd_map(2, |_| sys::tid())[1];
-        let own = proc_threads::cpus(worker);
-        assert_eq!(own.len(), 1, "a worker that has learned nothing is bound");
+        let begin = Instant::now();
+        let (worker, own) = loop {
+            let look = |bee: &hive::Bee<'_>| (sys::tid(), bee.place().map(|place| place.cpus().to_vec()));
+            // If the queen has come to its CPU, it has left that to her for a moment.
+            if let (worker, Some(own)) = hive.spmd_map(2, look).remove(1) {
+                break (worker, own);
+            }
+            assert!(begin.elapsed() < time_limit(), "the worker is not bound: {}", hive.report());
+            sleep(GAP);
+        };
+        assert_eq!(own.len(), 1, "a worker is bound to one CPU");
         // Where the kernel does not list nodes, all CPUs count as one.
         let listed = kernel::cpus().and_then(|cpus| cpus.into_iter().find(|cpu| cpu.number == own[0]));
         let node = listed.map_or_else(|| proc_threads::cpus(sys::tid()), |cpu| cpu.node);
@@ -189,6 +197,7 @@ fn a_mask_that_the_program_sets_stays() {
         // First while the worker is bound, then while it sleeps unbound.
         for is_unbound in [false, true] {
             let Some(subject) = Subject::new(Hive::builder()) else { return };
+            subject.keep_queen_away();
             if is_unbound {
                 subject.unbind();
             }
@@ -202,6 +211,8 @@ fn a_mask_that_the_program_sets_stays() {
                 subject.short_region();
                 assert_eq!(subject.cpus_asleep(), other);
             }
+            // For the next hive.
+            sys::bind(&subject.node);
         }
     });
 }

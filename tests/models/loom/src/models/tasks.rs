@@ -462,7 +462,11 @@ fn region_with_task_inside(hive: &Hive, latch: Arc<Latch>, part: impl Fn() + Syn
     let end = {
         let (is_over, has_ended) = (Arc::clone(&is_over), Arc::clone(&has_ended));
         // Relaxed: only one of the two that end it is to post.
-        move || if !has_ended.swap(true, Ordering::Relaxed) { is_over.post() }
+        move || {
+            if !has_ended.swap(true, Ordering::Relaxed) {
+                is_over.post()
+            }
+        }
     };
     let ends = end.clone();
     let (errand, task) = CheckedTask::with_body(move || {
