@@ -12,7 +12,7 @@ use std::thread;
 
 use common::process::in_own_process;
 use common::task_helpers::{assert_hive_and_tasks_work, builders, join_on_two_bees};
-use common::{Gate, proc_threads, run_exclusively, sys};
+use common::{Gate, proc_threads, run_exclusively, sys, wait_until};
 use hive::Hive;
 
 /// A join whose second half is on bee 2 and does not end until it is told to. Bee 1, which has called the join, sleeps.
@@ -288,12 +288,52 @@ fn a_region_ends_that_waits_for_a_bee_that_was_laid_off_while_it_slept_in_a_scop
                 });
                 proc_threads::wait_until_asleep(&[waiter.recv().unwrap()]);
                 hive.resize(2).unwrap();
+                // It has nothing to run now.
+                hive.wait_until_parked();
                 spawns.arrive();
             });
             drop(wait_in_scope);
             hive.wait_until_parked();
             assert_hive_and_tasks_work(&hive, 3);
         }
+    }
+}
+
+/// A queen alone keeps to herself what she spawns, but not in a region that others wait for.
+#[test]
+fn a_region_ends_that_waits_for_what_its_queen_has_spawned_in_a_hive_that_has_become_hers_alone() {
+    let _alone = run_exclusively();
+    for builder in builders() {
+        let hive = builder.bees(3).build().unwrap();
+        let begun = Gate::new();
+        let spawn_many = |scope: &hive::Scope<'_>| {
+            begun.arrive();
+            wait_until(|| hive.bees() == 1);
+            (0..3_000).for_each(|_| scope.spawn(|_| ()));
+        };
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                begun.wait_for(1);
+                hive.resize(1).unwrap();
+            });
+            hive.install(|| {
+                hive.spmd_all(|bee| match bee.id() {
+                    // Runs the task of the scope.
+                    0 => {
+                        while begun.arrived() == 0 {
+                            hive::yield_now();
+                        }
+                    }
+                    2 => hive.scope(|scope| {
+                        scope.spawn(spawn_many);
+                        begun.wait_for(1);
+                    }),
+                    _ => {}
+                })
+            });
+        });
+        hive.wait_until_parked();
+        assert_hive_and_tasks_work(&hive, 3);
     }
 }
 

@@ -248,8 +248,8 @@ impl Hive {
     /// does not wait for a region to end or for a bee to finish its work.
     ///
     /// Shrinking makes workers surplus. A surplus worker parks on its semaphore as soon as it has nothing left to run,
-    /// and costs nothing from then on; a worker that sleeps is parked without being woken.
-    /// [`wait_until_parked`](Self::wait_until_parked) waits for them. Growing brings parked workers back, and keeps
+    /// and costs nothing from then on; a worker that sleeps is parked without being woken, unless a region waits for
+    /// it. [`wait_until_parked`](Self::wait_until_parked) waits for them. Growing brings parked workers back, and keeps
     /// surplus workers that have not parked yet. Called inside a region of this hive, it takes effect when the region
     /// ends. A region that asks for more bees than there are grows the hive again. So where one thread shrinks the hive
     /// while another runs regions, the other takes [`spmd_all`](Self::spmd_all), which never grows the hive. If it asks

@@ -8,6 +8,8 @@
 //! that executes the second one sees what the other wrote before its own. So the last check keeps a task from being
 //! missed; the announcement only avoids most of the sleeps that the last check would end at once.
 
+use std::time::Duration;
+
 use crate::protocol::Team;
 use crate::protocol::tasks::deque_marks::DequeMark;
 use crate::protocol::tasks::sleep::Notification;
@@ -15,6 +17,9 @@ use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::sync::{Counter, Event, Ordering, fence};
+
+/// How often a parked bee looks for tasks while a region waits for it.
+const LOOK_WHILE_PARKED: Duration = Duration::from_millis(1);
 
 impl TaskContext<'_> {
     /// Sleeps until another thread wakes the bee, unless there is something to do. Returns a task that was found on the
@@ -86,26 +91,6 @@ impl TaskContext<'_> {
         None
     }
 
-    /// Runs what a surplus bee does in the middle of something, for which it would sleep if it were not surplus: looks
-    /// for a task while a region waits for it, and parks otherwise. Returns a task that was found.
-    #[cold]
-    pub(super) fn wait_as_surplus(&self, should_wake: impl Fn() -> bool) -> Option<Task> {
-        let (team, slot) = (self.team(), self.slot());
-        // No bee announces to a surplus bee that there are tasks, so a long wait naps.
-        let mut spinner = team.policy().napping_spinner(1);
-        // Step: awaited
-        while team.is_awaited_by_region(slot) && slot.state() == SlotState::Surplus && !should_wake() {
-            if let Some(task) = self.find_task_exhaustively() {
-                return Some(task);
-            }
-            spinner.spin_or_nap();
-        }
-        self.surplus_task().or_else(|| {
-            self.park(|| should_wake() || team.is_awaited_by_region(slot));
-            None
-        })
-    }
-
     /// Parks a surplus bee: it leaves its core until the hive grows again, or until it is woken for something that only
     /// it can do. Returns at once if the bee is not surplus any more, or if there is something to do.
     ///
@@ -127,10 +112,10 @@ impl TaskContext<'_> {
         // `Team::notify_of_jobs`, `Team::send_to_mailbox` and `Team::set_latch`.
         // Step: fence
         fence(Ordering::SeqCst);
-        // A parked bee is needed for a region or a latch, for its mailbox, and, in a hive of the queen alone, for every
-        // task.
+        // A parked bee is needed for a region or a latch, for its mailbox, and at times for every task.
         // Step: last check
-        let is_needed = should_wake() || team.has_mailbox_task(slot) || (team.bees() == 1 && team.has_queued_task());
+        let is_for_all = || team.is_surplus_for_all_tasks(slot) && team.has_queued_task();
+        let is_needed = should_wake() || team.has_mailbox_task(slot) || is_for_all();
         // Step: surplus
         if is_needed && slot.change(SlotState::Parked, SlotState::Surplus) {
             // It was never parked, so it stays counted among the pending parks.
@@ -148,16 +133,51 @@ impl TaskContext<'_> {
         // Step: parked
         team.pending_parks.remove();
         drop(in_flight);
-        self.block_parked();
+        self.block_parked(|| self.wait_until_unparked());
     }
 
-    /// Blocks on the semaphore. The state is PARKED, or another thread has ended that already and posted.
-    pub(crate) fn block_parked(&self) {
+    /// Blocks by `wait`, on the semaphore. The state is PARKED, or another thread has ended that already and posted.
+    pub(crate) fn block_parked(&self, wait: impl FnOnce()) {
         let log = &self.slot().log;
         log.write(Event::Park);
         // A worker off its core is not counted among the threads that want one (`sys/wait.rs`).
-        self.team().policy().while_off_core(|| self.slot().semaphore.wait());
+        self.team().policy().while_off_core(wait);
         log.write(Event::Resume { is_woken: true });
+    }
+
+    /// Blocks until the worker is woken for the first time. Returns at once if it has been woken before.
+    ///
+    /// A worker is hired PARKED, but runs its start handler before it blocks. Meanwhile it may be woken, and so be in
+    /// other states. Whatever the state, its first wait on the semaphore has to be for that wake: if it slept or parked
+    /// with the permit of that wake still there, it would run in a state that says it is blocked.
+    pub(crate) fn wait_for_first_wake(&self) {
+        if !self.is_past_first_wake.replace(true) {
+            self.end_search();
+            self.block_parked(|| self.slot().semaphore.wait());
+        }
+    }
+
+    /// Waits for a post of the semaphore. While a region waits for the bee, which is in the middle of a wait itself,
+    /// the bee also looks for tasks now and then, because nobody wakes a parked bee for them; if there are any, it
+    /// makes itself SURPLUS. If a region starts later, its leader posts.
+    fn wait_until_unparked(&self) {
+        let (team, slot) = (self.team(), self.slot());
+        while team.is_awaited_by_region(slot) {
+            if slot.semaphore.wait_for(LOOK_WHILE_PARKED) {
+                return;
+            }
+            if team.has_queued_task() {
+                // For the same reason as in `Team::wake_bee_as`.
+                team.pending_parks.add();
+                // Step: get up
+                if slot.change(SlotState::Parked, SlotState::Surplus) {
+                    return;
+                }
+                // Another thread has ended the park, and its post is on its way.
+                team.pending_parks.remove();
+            }
+        }
+        slot.semaphore.wait();
     }
 
     /// The last check before sleep: whether there is anything that the bee would have to be awake for. It includes the
@@ -243,8 +263,14 @@ impl Team {
         self.sleep.supports_tasks() && slot.queues.has_mailbox_task()
     }
 
-    /// Whether a region waits for the worker of `slot`, which is in the middle of a wait. It is then not to park,
-    /// because the other bees of the region may be the ones that would run what it waits for.
+    /// Whether the worker of `slot`, which is surplus, is to run any task that there is: in a hive of the queen alone,
+    /// and in the middle of a wait while a region waits for it. The region's other bees may be those that would have
+    /// run what it waits for itself.
+    pub(crate) fn is_surplus_for_all_tasks(&self, slot: &Slot) -> bool {
+        self.bees() == 1 || self.is_awaited_by_region(slot)
+    }
+
+    /// Whether a region waits for the worker of `slot`, which is in the middle of a wait or sleeps between regions.
     pub(crate) fn is_awaited_by_region(&self, slot: &Slot) -> bool {
         let start_line = self.group(self.fixed.shape.start_group(slot.id)).start_line();
         slot.availability.is_awaited(|last_epoch| start_line.load().includes(slot.id, last_epoch))

@@ -19,9 +19,10 @@ const MOST_IN_DEQUE: usize = 1024;
 
 impl TaskContext<'_> {
     /// Whether this bee is the queen of a hive of one bee, whose workers, if there are any, are surplus or parked. Bee
-    /// 0 of a task pool is none: it may wait in the middle of a task for what other threads of the pool run.
+    /// 0 of a task pool is none: it may wait in the middle of a task for what other threads of the pool run. Nor is she
+    /// in a region that has begun while the hive was larger: at its end she runs no tasks.
     pub(super) fn is_lone_queen(&self) -> bool {
-        self.id() == 0 && self.team().bees() == 1 && !self.is_in_pool()
+        self.id() == 0 && self.team().bees() == 1 && !self.is_in_pool() && !self.has_lent_queen_guard()
     }
 
     /// Queues a task of a lone queen.

@@ -71,14 +71,15 @@ impl TaskContext<'_> {
         found.or_else(|| self.leave_search_phase())
     }
 
-    /// A task that a surplus bee still has to run: one that only it may run, or any task in a hive of the queen alone.
+    /// A task that a surplus bee still has to run: one that only it may run, or any if `is_surplus_for_all_tasks`.
     pub(crate) fn surplus_task(&self) -> Option<Task> {
         if !self.team.sleep.supports_tasks() {
             return None;
         }
         // Step: mailbox
-        // Step: only one
-        self.take_from_mailbox().or_else(|| if self.team.bees() == 1 { self.find_task_exhaustively() } else { None })
+        // Step: any
+        let find_any = || self.team.is_surplus_for_all_tasks(self.slot).then(|| self.find_task_exhaustively());
+        self.take_from_mailbox().or_else(|| find_any().flatten())
     }
 
     /// Looks for a task in every place that the bee may take one from, its own queues first. `steal_from_others` looks

@@ -52,7 +52,7 @@ pub(crate) struct TaskContext<'c> {
     woke_without_work: Cell<bool>,
     /// Whether the bee has done its first wait on its semaphore, or needs none. A worker is hired PARKED, and until
     /// that wait its semaphore may hold the permit of its first wake. It must take that permit before it blocks again.
-    is_past_first_wake: Cell<bool>,
+    pub(super) is_past_first_wake: Cell<bool>,
     /// How many tasks, and joins whose second half is buffered or shared, the bee is in the middle of. A linked join
     /// counts only from the end of its first half on, if it has been shared by then: while the first of them was linked
     /// the buffer was full, so there are others further out that count.
@@ -65,6 +65,8 @@ pub(crate) struct TaskContext<'c> {
     /// The team's queen lock, while this thread has the queen's place for the sake of tasks and has not lent the lock
     /// to a region.
     queen_guard: Cell<Option<QueenGuard<'c>>>,
+    /// Whether it has lent the lock to a region, which is running.
+    has_lent_queen_guard: Cell<bool>,
 }
 
 impl<'c> TaskContext<'c> {
@@ -97,6 +99,7 @@ impl<'c> TaskContext<'c> {
             depth_of_task: Cell::new(0),
             is_in_search_phase: Cell::new(false),
             queen_guard: Cell::new(None),
+            has_lent_queen_guard: Cell::new(false),
         }
     }
 
@@ -119,16 +122,18 @@ impl<'c> TaskContext<'c> {
     /// bee is in the middle of a task or a join, which another bee may be waiting for.
     pub(crate) fn lend_queen_guard<R>(&self, run: impl FnOnce(Option<&mut QueenGuard<'c>>) -> R) -> R {
         // Takes the guard back even if `run` unwinds.
-        struct ReturnOnDrop<'h, 'c>(&'h Cell<Option<QueenGuard<'c>>>, Option<QueenGuard<'c>>);
+        struct ReturnOnDrop<'h, 'c>(&'h TaskContext<'c>, Option<QueenGuard<'c>>);
         impl Drop for ReturnOnDrop<'_, '_> {
             fn drop(&mut self) {
-                self.0.set(self.1.take());
+                self.0.queen_guard.set(self.1.take());
+                self.0.has_lent_queen_guard.set(false);
             }
         }
         if self.depth.get() > 0 {
             return run(None);
         }
-        let mut lent = ReturnOnDrop(&self.queen_guard, self.queen_guard.take());
+        let mut lent = ReturnOnDrop(self, self.queen_guard.take());
+        self.has_lent_queen_guard.set(lent.1.is_some());
         run(lent.1.as_mut().map(QueenGuard::in_present_mode))
     }
 
@@ -164,6 +169,11 @@ impl<'c> TaskContext<'c> {
     /// The team that the bee belongs to.
     pub(crate) fn team(&self) -> &'c Team {
         self.team
+    }
+
+    /// Whether the bee, in the queen's place, has lent the queen lock to a region, which is running.
+    pub(super) fn has_lent_queen_guard(&self) -> bool {
+        self.has_lent_queen_guard.get()
     }
 
     /// The number of the bee.
@@ -423,18 +433,6 @@ impl<'c> TaskContext<'c> {
         None
     }
 
-    /// Blocks until the worker is woken for the first time. Returns at once if it has been woken before.
-    ///
-    /// A worker is hired PARKED, but runs its start handler before it blocks. Meanwhile it may be woken, and so be in
-    /// other states. Whatever the state, its first wait on the semaphore has to be for that wake: if it slept or parked
-    /// with the permit of that wake still there, it would run in a state that says it is blocked.
-    pub(crate) fn wait_for_first_wake(&self) {
-        if !self.is_past_first_wake.replace(true) {
-            self.end_search();
-            self.block_parked();
-        }
-    }
-
     /// Blocks in the middle of something until there is something to do or `should_wake`. Returns a task that was found
     /// on the way.
     fn sleep_or_park(&self, should_wake: impl Fn() -> bool) -> Option<Task> {
@@ -445,10 +443,13 @@ impl<'c> TaskContext<'c> {
             return None;
         }
         match self.slot.state() {
-            // A surplus bee leaves its core here as everywhere, and is woken for its latch, for tasks that only it may
-            // run, and for a region.
+            // A surplus bee leaves its core here as everywhere, and is woken for its latch and for tasks that only it
+            // may run.
             // Step: surplus
-            SlotState::Surplus => self.wait_as_surplus(should_wake),
+            SlotState::Surplus => self.surplus_task().or_else(|| {
+                self.park(should_wake);
+                None
+            }),
             // Other bees are about to end what this one waits for, so it need not sleep.
             // Step: terminated
             SlotState::Terminated => {

@@ -121,7 +121,7 @@ impl Team {
     }
 
     /// Makes bee `id` surplus. A worker that is asleep is parked without being woken: only its state changes, and it
-    /// stays blocked on its semaphore. This waits for nobody.
+    /// stays blocked on its semaphore. It is woken only if a region waits for it. This waits for nobody.
     fn make_surplus(&self, id: u32) {
         let slot = self.slot(id);
         loop {

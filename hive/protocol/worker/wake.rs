@@ -14,6 +14,8 @@
 //! | the first thread of a task pool | itself | as it begins, if tasks are queued | `wake_first_worker_of_lone_queen` |
 //! | a thread that fills a mailbox or sets a latch | the owner | always | `wake_bee` |
 //! | a bee that was parked in its last check | itself | if only it can do what there is | `wake_bee` |
+//! | a bee that was parked in the middle of a wait | itself | for tasks, if a region waits | `wait_until_unparked` |
+//! | a thread that makes the hive smaller | who sleeps in a wait | if a region waits for it | `make_surplus` |
 //! | a sleeper of a hive with a poll interval | itself | if it finds something to do | `wait_until_unblocked` |
 //! | a thread that makes the hive larger | the parked workers that it needs | always | `wake` |
 //! | a thread that ends the hive | all workers that sleep | always | `Slot::unblock` |

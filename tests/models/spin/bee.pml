@@ -361,16 +361,6 @@ asleep:
 surplus:
     reset_locals();
     if
-    /* Step: wait_as_surplus: awaited */
-    :: WAITS && IS_AWAITED(me) -> find_job()
-    :: else
-    fi;
-    if
-    :: found != NO_PLACE -> work(); run_found(); goto top
-    :: WAITS && found == NO_PLACE && IS_AWAITED(me) -> goto top
-    :: else
-    fi;
-    if
 #ifdef SURPLUS_WAITER_IGNORES_MAILBOX
     :: WAITS
 #endif
@@ -378,8 +368,8 @@ surplus:
     :: else -> d_step { look(MAILBOX(me)) }
     fi;
     if
-    /* Step: surplus_task: only one */
-    :: bees == 0 && found == NO_PLACE -> find_job()
+    /* Step: surplus_task: any */
+    :: (bees == 0 || IS_AWAITED(me)) && found == NO_PLACE -> find_job()
     :: else
     fi;
     if
@@ -399,7 +389,7 @@ surplus:
 #ifndef PARKING_BEE_DOES_NOT_LOOK
     if
     /* Step: park: last check */
-    :: IS_CALLED || IS_AWAITED(me) || HAS_MAIL || (bees == 0 && QUEUED) ->
+    :: IS_CALLED || HAS_MAIL || ((bees == 0 || IS_AWAITED(me)) && QUEUED) ->
         /* Step: park: surplus */
         change(me, me, PARKED, SURPLUS);
         if
@@ -415,6 +405,23 @@ surplus:
 #endif
     /* Step: park: parked */
     d_step { drain(me); assert(pending_parks > 0); pending_parks-- }
+    /* In the middle of a job that waits, the bee looks for others now and then while a region waits for it. */
+    do
+    :: ! WAITS || ! IS_AWAITED(me) || semaphore[me] != 0 -> break
+    :: WAITS && IS_AWAITED(me) && semaphore[me] == 0 && QUEUED ->
+        d_step {
+            was = state[me];
+            if
+            /* Step: wait_until_unparked: get up */
+            :: was == PARKED -> become(me, me, SURPLUS); pending_parks++
+            :: else
+            fi
+        }
+        if
+        :: was == PARKED -> goto wake_up
+        :: else -> break
+        fi
+    od;
 
 in_bed:
     reset_locals();
