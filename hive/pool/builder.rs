@@ -164,7 +164,7 @@ impl Builder {
 
     /// Whether to bind the thread that calls [`build`](Self::build) as well: to the place of bee 0, until the hive is
     /// dropped. Default: false; the queen's thread belongs to the program, and hive leaves its affinity alone, but for
-    /// some milliseconds in `build` in which it measures.
+    /// a moment when it makes threads, and some milliseconds in `build` in which it measures.
     ///
     /// A queen that is not bound may be where the system has put her on the CPU of a worker that was asleep. A thread
     /// whose affinity is hive's to change moves away when it wakes that worker; others yield there, and both are slow

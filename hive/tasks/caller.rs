@@ -28,7 +28,8 @@ pub struct CurrentBee {
 /// 0. `None` on any other thread. If the thread is inside several hives, this is about the innermost, which is also the
 /// one that the free functions of this crate act on.
 ///
-/// In a forked child alone the two may differ. In a child that was forked inside of a region or of `on_each`, `current`
+/// The two may differ in a task whose hive has been dropped, in an exit handler, where the free functions act on the
+/// global hive, and in a forked child. In a child that was forked inside of a region or of `on_each`, `current`
 /// still names the parent's hive there, while the free functions act on the child's own global hive, because the child
 /// has none of the parent's threads.
 ///

@@ -33,8 +33,8 @@ impl Hive {
     /// the other (see below).
     ///
     /// If another bee has taken `b`, the calling thread runs other tasks until that has ended, on top of its own stack,
-    /// but none of them once three quarters of the stack are in use. Closures that capture more than 1 KiB are put on
-    /// the heap.
+    /// but none of them once three quarters of the stack are in use, until it has had nothing to run for 50 ms.
+    /// Closures that capture more than 1 KiB are put on the heap.
     ///
     /// A thread from outside cannot become the queen while another thread is, because a region or that thread's tasks
     /// are running. It then waits while a worker runs both closures; a worker is hired if there is none. Inside a
@@ -103,7 +103,8 @@ impl Hive {
     /// never run.
     ///
     /// While the calling thread waits for tasks that other bees run, it runs whatever tasks there are, on top of its
-    /// own stack. Once three quarters of that are in use, it runs those of this scope only.
+    /// own stack. Once three quarters of that are in use, it runs those of this scope only, until it has had nothing to
+    /// run for 50 ms.
     ///
     /// ```
     /// let mut halves = [1, 2];
@@ -229,9 +230,9 @@ impl Hive {
     ///
     /// # Panics
     /// If `work` panics on some worker, with the first such panic, after all have ended. Also if the calling thread is
-    /// a worker of any hive, or is inside a region, or inside a task or a join of another hive: the worker that it
-    /// would wait for may be waiting for it. There, use [`spawn_on`](Self::spawn_on) for each worker. Also in a forked
-    /// child.
+    /// a worker of any hive, or is inside a region of several bees, or inside a task or a join of another hive: the
+    /// worker that it would wait for may be waiting for it. There, use [`spawn_on`](Self::spawn_on) for each worker.
+    /// Also in a forked child.
     #[expect(unsafe_code, reason = "each bee writes its own result without a lock")]
     pub fn broadcast<R: Send>(&self, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
         let work = NoDoublePanic::new(work);
