@@ -270,10 +270,12 @@ impl Team {
         self.bees() == 1 || self.is_awaited_by_region(slot)
     }
 
-    /// Whether a region waits for the worker of `slot`, which is in the middle of a wait or sleeps between regions.
+    /// Whether a region waits for the worker of `slot`, and the worker is in the middle of something, in which it
+    /// waits. (One between two tasks comes to the region by itself.)
     pub(crate) fn is_awaited_by_region(&self, slot: &Slot) -> bool {
         let start_line = self.group(self.fixed.shape.start_group(slot.id)).start_line();
-        slot.availability.is_awaited(|last_epoch| start_line.load().includes(slot.id, last_epoch))
+        let includes = |last_epoch| start_line.load().includes(slot.id, last_epoch);
+        slot.availability.is_awaited(|last_epoch| slot.is_in_task() && includes(last_epoch))
     }
 
     /// Whether there may be a task in the deque of another bee than `bee`. It is cheap, and sometimes late: no bee

@@ -120,7 +120,7 @@ impl Availability {
 
     /// Whether a region waits for the worker: it is in one, or one has started since that includes it and from which it
     /// is not excused. `includes`: whether the latest start includes it, if it has seen the regions up to this epoch.
-    /// For a worker that is in the middle of a wait, or sleeps between regions.
+    /// For a worker that is in the middle of a wait, or sleeps.
     pub(crate) fn is_awaited(&self, includes: impl FnOnce(u64) -> bool) -> bool {
         // Relaxed: the worker itself asks, or a thread that has ended its sleep. If it is just now excused it is
         // awaited for a moment longer.

@@ -118,6 +118,8 @@ inline work()
 bit waits[BEES]; /* whether the bee is in the middle of a job that waits for the latch */
 #define WAITS waits[me]
 #define WAITING (waits[0] + waits[1])
+/* Whether a region waits for this bee, which is in the middle of such a job. */
+#define IS_AWAITED(bee) (waits[bee] && queue[START(bee)] > 0)
 #define IS_SET (queue[LATCH_PLACE] > 0)
 #ifdef LATCH_BY_MAIL
 #define SETS_LATCH(place) (place == MAILBOX(CALLED))
@@ -145,6 +147,7 @@ inline set_latch()
 #else
 #define WAITS false
 #define WAITING 0
+#define IS_AWAITED(bee) false
 #define IS_SET false
 #endif
 
@@ -407,8 +410,8 @@ surplus:
     d_step { drain(me); assert(pending_parks > 0); pending_parks-- }
     /* In the middle of a job that waits, the bee looks for others now and then while a region waits for it. */
     do
-    :: ! WAITS || ! IS_AWAITED(me) || semaphore[me] != 0 -> break
-    :: WAITS && IS_AWAITED(me) && semaphore[me] == 0 && QUEUED ->
+    :: ! IS_AWAITED(me) || semaphore[me] != 0 -> break
+    :: IS_AWAITED(me) && semaphore[me] == 0 && QUEUED ->
         d_step {
             was = state[me];
             if

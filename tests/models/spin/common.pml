@@ -65,9 +65,6 @@ byte queue[3 + 3 * BEES];
 /* Whether there is a job that any bee may run. */
 #define QUEUED (queue[INJECTOR] > 0 || queue[DEQUE(0)] > 0 || queue[DEQUE(1)] > 0)
 
-/* Whether a region waits for this bee. */
-#define IS_AWAITED(bee) (queue[START(bee)] > 0)
-
 /* The threads: the bees, the outsiders, and one thread that resizes or ends the hive. */
 #define THREADS (BEES + OUTSIDERS)
 

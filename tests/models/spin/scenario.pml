@@ -11,6 +11,11 @@ byte to_bind = BOUND;
 byte to_start = REGIONS;
 byte running_threads; /* how many of the outsiders and the resizer still run */
 
+/* Whether a queen assumes that a bee sleeps. */
+#ifndef ANY_SLEEPER
+#define ANY_SLEEPER (sleepers > 0)
+#endif
+
 /* A thread that is not a bee. Each job that is left to publish is published by the first outsider that comes to it. */
 proctype Outsider(byte me)
 {
@@ -31,7 +36,7 @@ proctype Outsider(byte me)
         POSTER_FENCE(me);
         if
         /* Step: is_any_asleep: occupancy */
-        :: sleepers > 0 || bees <= CALLED -> call(me, CALLED)
+        :: ANY_SLEEPER || bees <= CALLED -> call(me, CALLED)
         :: else
         fi;
         reset_locals()

@@ -16,6 +16,11 @@ byte word; /* bit 0: HAS_SLEEPER; the bits above it: the number of the sleepy be
 #define NOBODY_IS_SLEEPY (word / 2 == 0)
 #define IS_SLEEPY(bee) (word - word % 2 == SLEEPY(bee))
 
+/* The bit is 0 already while a thread that posts has not yet woken the last of the sleepers. */
+#ifdef QUEEN_TRUSTS_THE_BIT
+#define ANY_SLEEPER (word % 2 == HAS_SLEEPER)
+#endif
+
 /* At rest, the bit is set if any bee sleeps. */
 #define COUNTS_MATCH(sleepers) (sleepers == 0 || word % 2 == HAS_SLEEPER)
 

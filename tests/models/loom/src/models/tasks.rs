@@ -96,7 +96,7 @@ pub(super) const MODELS: &[Model] = &[
         || mailbox_while_waiting(JEC),
     ),
     Model::bounded(
-        2,
+        1,
         "task_region_waiting",
         "a surplus worker waits in a task for another one, in a region before which it was made surplus",
         || awaited_by_region(JEC),
