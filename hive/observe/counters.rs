@@ -28,7 +28,7 @@ pub(crate) enum Counter {
 }
 
 /// The number of counters: `CancelledParks` is the last one.
-const COUNTERS: usize = Counter::CancelledParks as usize + 1;
+pub(crate) const COUNTERS: usize = Counter::CancelledParks as usize + 1;
 
 /// The counters of one bee. They are the standard library's atomics in the models of the protocols as well, so the
 /// model checkers do not see them: no protocol decides anything by a count.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::{Add, Index};
 
-use crate::observe::counters::{BeeCounters, Counter};
+use crate::observe::counters::{BeeCounters, COUNTERS, Counter};
 
 /// What each bee of a hive has done since the hive was built. [`Hive::stats`](crate::pool::handle::Hive::stats) returns
 /// it.
@@ -96,43 +96,34 @@ impl Steals {
 impl Counts {
     /// Reads the counters of one bee.
     pub(crate) fn of(counters: &BeeCounters) -> Self {
-        Self {
-            regions: counters.get(Counter::Regions),
-            stand_ins: counters.get(Counter::StandIns),
-            lone_loops: counters.get(Counter::LoneLoops),
-            tasks: counters.get(Counter::Tasks),
-            steals: Steals {
-                in_core: counters.get(Counter::StealsInCore),
-                in_cluster: counters.get(Counter::StealsInCluster),
-                in_node: counters.get(Counter::StealsInNode),
-                from_far: counters.get(Counter::StealsFromFar),
-            },
-            sleeps: counters.get(Counter::Sleeps),
-            wakes: counters.get(Counter::Wakes),
-            wakes_for_nothing: counters.get(Counter::WakesForNothing),
-            rescues: counters.get(Counter::Rescues),
-            parks: counters.get(Counter::Parks),
-            cancelled_parks: counters.get(Counter::CancelledParks),
-        }
+        let mut counts = Self::default();
+        counts.each().into_iter().for_each(|(_, counter, count)| *count = counters.get(counter));
+        counts
     }
 
     /// The columns of the table, each with its heading.
-    fn columns(&self) -> [(&'static str, u64); 14] {
+    fn columns(mut self) -> [(&'static str, u64); COUNTERS] {
+        self.each().map(|(heading, _, count)| (heading, *count))
+    }
+
+    /// All counts in the order of the table's columns, each with its heading and with the counter that it is read from.
+    fn each(&mut self) -> [(&'static str, Counter, &mut u64); COUNTERS] {
+        let steals = &mut self.steals;
         [
-            ("regions", self.regions),
-            ("stand-ins", self.stand_ins),
-            ("lone loops", self.lone_loops),
-            ("tasks", self.tasks),
-            ("stolen: core", self.steals.in_core),
-            ("cluster", self.steals.in_cluster),
-            ("node", self.steals.in_node),
-            ("far", self.steals.from_far),
-            ("sleeps", self.sleeps),
-            ("wakes", self.wakes),
-            ("for nothing", self.wakes_for_nothing),
-            ("rescues", self.rescues),
-            ("parks", self.parks),
-            ("cancelled", self.cancelled_parks),
+            ("regions", Counter::Regions, &mut self.regions),
+            ("stand-ins", Counter::StandIns, &mut self.stand_ins),
+            ("lone loops", Counter::LoneLoops, &mut self.lone_loops),
+            ("tasks", Counter::Tasks, &mut self.tasks),
+            ("stolen: core", Counter::StealsInCore, &mut steals.in_core),
+            ("cluster", Counter::StealsInCluster, &mut steals.in_cluster),
+            ("node", Counter::StealsInNode, &mut steals.in_node),
+            ("far", Counter::StealsFromFar, &mut steals.from_far),
+            ("sleeps", Counter::Sleeps, &mut self.sleeps),
+            ("wakes", Counter::Wakes, &mut self.wakes),
+            ("for nothing", Counter::WakesForNothing, &mut self.wakes_for_nothing),
+            ("rescues", Counter::Rescues, &mut self.rescues),
+            ("parks", Counter::Parks, &mut self.parks),
+            ("cancelled", Counter::CancelledParks, &mut self.cancelled_parks),
         ]
     }
 }
@@ -140,25 +131,9 @@ impl Counts {
 impl Add for Counts {
     type Output = Self;
 
-    fn add(self, other: Self) -> Self {
-        Self {
-            regions: self.regions + other.regions,
-            stand_ins: self.stand_ins + other.stand_ins,
-            lone_loops: self.lone_loops + other.lone_loops,
-            tasks: self.tasks + other.tasks,
-            steals: Steals {
-                in_core: self.steals.in_core + other.steals.in_core,
-                in_cluster: self.steals.in_cluster + other.steals.in_cluster,
-                in_node: self.steals.in_node + other.steals.in_node,
-                from_far: self.steals.from_far + other.steals.from_far,
-            },
-            sleeps: self.sleeps + other.sleeps,
-            wakes: self.wakes + other.wakes,
-            wakes_for_nothing: self.wakes_for_nothing + other.wakes_for_nothing,
-            rescues: self.rescues + other.rescues,
-            parks: self.parks + other.parks,
-            cancelled_parks: self.cancelled_parks + other.cancelled_parks,
-        }
+    fn add(mut self, mut other: Self) -> Self {
+        self.each().into_iter().zip(other.each()).for_each(|((.., sum), (.., more))| *sum += *more);
+        self
     }
 }
 
