@@ -28,12 +28,6 @@ impl fmt::Display for CallError {
     }
 }
 
-impl std::error::Error for CallError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.error)
-    }
-}
-
 #[cfg(all(any(target_os = "linux", target_os = "android"), feature = "hwloc"))]
 pub(crate) use linux::query_error;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -83,6 +77,7 @@ mod linux {
     const CALLER: libc::pid_t = 0;
 
     /// A thread that another one may bind.
+    #[derive(Clone, Copy, Debug)]
     pub(crate) struct OtherThread(libc::pid_t);
 
     impl OtherThread {
@@ -103,8 +98,7 @@ mod linux {
         pub(crate) fn change_mask(&self, from: &CpuMask, to: &CpuMask) -> Result<bool, CallError> {
             let is_expected = self.mask()? == *from;
             if is_expected {
-                refuse_in_sandbox()?;
-                apply_words(self.0, &to_words(to))?;
+                apply_to(self.0, to)?;
             }
             Ok(is_expected)
         }
@@ -154,10 +148,7 @@ mod linux {
                 Err(error) if error.raw_os_error() == Some(libc::EINVAL) && word_count < MAX_WORDS => {
                     word_count = (word_count * 2).max(1);
                 }
-                Err(error) => {
-                    let call = "sched_getaffinity";
-                    return Err(CallError { call, error });
-                }
+                Err(error) => return Err(CallError { call: "sched_getaffinity", error }),
             }
         }
     }
@@ -174,35 +165,23 @@ mod linux {
 
     /// Restricts the calling thread to these CPUs.
     pub(crate) fn apply(mask: &CpuMask) -> Result<(), CallError> {
-        refuse_in_sandbox()?;
-        match single_cpu(mask) {
-            Some(core) if core_affinity::set_for_current(core) => Ok(()),
-            Some(_) => Err(CallError::last_os_error("core_affinity::set_for_current")),
-            None => apply_words(CALLER, &to_words(mask)),
-        }
+        apply_to(CALLER, mask)
     }
 
-    /// An error in a sandbox that the program has set up since it has built its first hive. It may end a process that
-    /// changes a mask, and hive can do without.
-    fn refuse_in_sandbox() -> Result<(), CallError> {
-        let error = || io::Error::other("a sandbox was set up after the first hive was built");
-        if sandbox::has_come() { Err(CallError { call: "sched_setaffinity", error: error() }) } else { Ok(()) }
-    }
-
+    /// Restricts a thread to these CPUs. That is an error in a sandbox that the program has set up since it has built
+    /// its first hive: such a call may end a process, and hive can do without.
     #[allow(unsafe_code)]
-    fn apply_words(thread: libc::pid_t, words: &[MaskWord]) -> Result<(), CallError> {
+    fn apply_to(thread: libc::pid_t, mask: &CpuMask) -> Result<(), CallError> {
+        let call = "sched_setaffinity";
+        if sandbox::has_come() {
+            let error = io::Error::other("a sandbox was set up after the first hive was built");
+            return Err(CallError { call, error });
+        }
+        let words = to_words(mask);
         // SAFETY: the mask has the length that is passed, and is aligned as the array of words that the kernel takes it
         // for.
-        let failed = unsafe { libc::sched_setaffinity(thread, size_of_val(words), words.as_ptr().cast()) } != 0;
-        if failed { Err(CallError::last_os_error("sched_setaffinity")) } else { Ok(()) }
-    }
-
-    /// The CPU that `core_affinity` is to bind the thread to: in a build without hwloc, if the mask has a single CPU
-    /// and its number fits into `core_affinity`'s fixed-size set.
-    fn single_cpu(mask: &CpuMask) -> Option<core_affinity::CoreId> {
-        let id = mask.last()?;
-        let is_without_hwloc = !cfg!(feature = "hwloc");
-        (is_without_hwloc && mask.len() == 1 && id < 1024).then_some(core_affinity::CoreId { id })
+        let failed = unsafe { libc::sched_setaffinity(thread, size_of_val(&*words), words.as_ptr().cast()) } != 0;
+        if failed { Err(CallError::last_os_error(call)) } else { Ok(()) }
     }
 
     fn from_words(words: &[MaskWord]) -> CpuMask {
@@ -344,6 +323,7 @@ mod no_other_threads {
     use crate::sys::affinity::CallError;
     use crate::sys::cpu_mask::CpuMask;
 
+    #[derive(Clone, Copy, Debug)]
     pub(crate) struct OtherThread(Infallible);
 
     impl OtherThread {

@@ -14,7 +14,7 @@ pub(crate) const MAX_LIST_LEN: usize = MAX_CPU + 1;
 
 /// A set of CPUs, by the operating system's numbers. It has no fixed size: more than 1,024 CPUs, or gaps in the
 /// numbering, are no problem.
-#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct CpuMask(BTreeSet<usize>);
 
 impl CpuMask {
@@ -74,53 +74,44 @@ impl FromIterator<usize> for CpuMask {
 /// The list as Linux writes it, such as `0-3,8`. The empty set is the empty string.
 impl fmt::Display for CpuMask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_cpu_list(f, self.iter())
-    }
-}
-
-impl fmt::Debug for CpuMask {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CpuMask({self})")
+        write_cpu_list(f, &self.iter().collect::<Vec<_>>())
     }
 }
 
 impl FromStr for CpuMask {
-    type Err = ParseCpuListError;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, ParseCpuListError> {
+    fn from_str(text: &str) -> Result<Self, String> {
         Ok(parse_cpu_list(text)?.into_iter().collect())
     }
 }
 
 /// Writes CPUs in the order given, with each run of consecutive numbers as a range.
-pub(crate) fn write_cpu_list(f: &mut fmt::Formatter<'_>, cpus: impl Iterator<Item = usize>) -> fmt::Result {
-    let mut cpus = cpus.peekable();
-    let mut separator = "";
-    while let Some(first) = cpus.next() {
-        let mut last = first;
-        while let Some(next) = cpus.next_if(|&cpu| last.checked_add(1) == Some(cpu)) {
-            last = next;
+pub(crate) fn write_cpu_list(f: &mut fmt::Formatter<'_>, cpus: &[usize]) -> fmt::Result {
+    for (number, run) in cpus.chunk_by(|&cpu, &next| cpu.checked_add(1) == Some(next)).enumerate() {
+        let separator = if number == 0 { "" } else { "," };
+        match run {
+            [cpu] => write!(f, "{separator}{cpu}")?,
+            _ => write!(f, "{separator}{}-{}", run[0], run[run.len() - 1])?,
         }
-        write!(f, "{separator}{first}")?;
-        if last != first {
-            write!(f, "-{last}")?;
-        }
-        separator = ",";
     }
     Ok(())
 }
 
 /// Reads a list such as `0,2,4-7`. The CPUs are in the order written, with repetitions. The empty text is the empty
-/// list.
-pub(crate) fn parse_cpu_list(text: &str) -> Result<Vec<usize>, ParseCpuListError> {
+/// list. The error says what is wrong with the text, and what is expected.
+pub(crate) fn parse_cpu_list(text: &str) -> Result<Vec<usize>, String> {
+    let not_a_list = |problem: String| {
+        format!("{text:?} is not a list of CPUs: {problem}; expected numbers and ranges such as \"0,2,4-7\"")
+    };
     let mut cpus = Vec::new();
     if text.trim().is_empty() {
         return Ok(cpus);
     }
     for entry in text.split(',') {
-        let (first, last) = parse_range(entry).map_err(|problem| ParseCpuListError::new(text, problem))?;
+        let (first, last) = parse_range(entry).map_err(not_a_list)?;
         if cpus.len() + (last - first) >= MAX_LIST_LEN {
-            return Err(ParseCpuListError::new(text, format!("it has more than {MAX_LIST_LEN} entries")));
+            return Err(not_a_list(format!("it has more than {MAX_LIST_LEN} entries")));
         }
         cpus.extend(first..=last);
     }
@@ -156,30 +147,6 @@ fn parse_cpu(text: &str) -> Result<usize, String> {
     }
 }
 
-/// The error for a text that is not a list of CPUs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ParseCpuListError {
-    /// The whole text.
-    text: String,
-    /// What is wrong with it.
-    problem: String,
-}
-
-impl ParseCpuListError {
-    fn new(text: &str, problem: impl Into<String>) -> Self {
-        Self { text: text.to_owned(), problem: problem.into() }
-    }
-}
-
-impl fmt::Display for ParseCpuListError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { text, problem } = self;
-        write!(f, "{text:?} is not a list of CPUs: {problem}; expected numbers and ranges such as \"0,2,4-7\"")
-    }
-}
-
-impl std::error::Error for ParseCpuListError {}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -195,7 +162,6 @@ mod tests {
         assert_eq!(CpuMask::from_iter([8, 0, 1, 3, 2]).to_string(), "0-3,8");
         assert_eq!(CpuMask::from_iter([4, 5]).to_string(), "4-5");
         assert_eq!(CpuMask::new().to_string(), "");
-        assert_eq!(format!("{:?}", mask("7")), "CpuMask(7)");
     }
 
     #[test]

@@ -60,7 +60,7 @@ impl Pin {
 impl fmt::Display for Pin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Pin::Cpus(cpus) => write_cpu_list(f, cpus.iter().copied()),
+            Pin::Cpus(cpus) => write_cpu_list(f, cpus),
             other => f.write_str(other.keyword().unwrap_or_default()),
         }
     }

@@ -157,9 +157,3 @@ impl fmt::Display for BindError {
         write!(f, "they may be switched off or outside of the process's cpuset: pin to others, or do not pin")
     }
 }
-
-impl std::error::Error for BindError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.error)
-    }
-}
