@@ -25,14 +25,12 @@ pub(crate) use crate::observe::trace::event::Event;
 pub(crate) use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
 pub(crate) use crate::observe::wake_delay::WakeDelay;
 pub(crate) use crate::on_drop::on_drop;
-pub(crate) use crate::sys::abort::abort_with_message;
 pub(crate) use crate::sys::asymmetric_fence::{
     KernelThread, heavy as heavy_fence, light as light_fence, try_heavy as try_heavy_fence,
 };
 pub(crate) use crate::sys::back_off::BackOff;
 pub(crate) use crate::sys::changed_words::copy_changed_words;
 pub(crate) use crate::sys::clock::{nanos, nanos_since};
-pub(crate) use crate::sys::deadline::Deadline;
 pub(crate) use crate::sys::float_mode::FloatMode;
 pub(crate) use crate::sys::napping_spinner::NappingSpinner;
 pub(crate) use crate::sys::part_time::PartTime;
@@ -41,9 +39,10 @@ pub(crate) use crate::sys::semaphore::Semaphore;
 pub(crate) use crate::sys::sleep_binding::SleepBinding;
 pub(crate) use crate::sys::spinner::serialize_poll;
 pub(crate) use crate::sys::stack_room::{has_stack_room, run_late, run_late_in_yield};
+pub(crate) use crate::sys::stderr::abort_with_message;
 pub(crate) use crate::sys::steal_pacing::StealPacing;
 pub(crate) use crate::sys::thread_id::{ThreadId, current_thread_id};
-pub(crate) use crate::sys::ticks::ticks;
+pub(crate) use crate::sys::ticks::{Deadline, ticks};
 pub(crate) use crate::sys::wait::WaitPolicy;
 pub(crate) use crate::sys::waker_avoidance::WakerAvoidance;
 

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::protocol::region::panics::{Payload, as_seen_outside};
-use crate::sys::abort::abort_with_message;
+use crate::sys::stderr::abort_with_message;
 
 /// A function that the program has given to the builder. Clones share it, because a builder can be cloned.
 pub(crate) struct Handler<T>(Arc<dyn Fn(T) + Send + Sync>);

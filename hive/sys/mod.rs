@@ -4,7 +4,6 @@
 //! The other folders use these parts; they do not call the operating system for these purposes themselves. The
 //! protocols reach them through `sync.rs` only, which the models replace.
 
-pub(crate) mod abort;
 pub(crate) mod affinity;
 pub(crate) mod asymmetric_fence;
 pub(crate) mod back_off;
@@ -17,7 +16,6 @@ pub(crate) mod cost_of_waking;
 pub(crate) mod costly_yields;
 pub(crate) mod cpu_count;
 pub(crate) mod cpu_mask;
-pub(crate) mod deadline;
 pub(crate) mod float_mode;
 pub(crate) mod fork;
 #[cfg(any(target_os = "linux", target_os = "android"))]

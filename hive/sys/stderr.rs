@@ -1,8 +1,12 @@
-//! Everything that hive writes to standard error.
+//! Everything that hive writes to standard error, also before it ends the process where it cannot go on.
 //!
 //! Standard error may be a closed pipe or on a full disk. That must not end one of hive's threads, so nothing here
 //! panics, and text that cannot be written is lost. `eprintln` and similar macros panic in that case, so the library
 //! does not use them; a test below looks through the source for them.
+
+use std::fmt;
+use std::io::Write;
+use std::process::abort;
 
 /// Writes a text, all of it if the system accepts all of it.
 ///
@@ -10,27 +14,37 @@
 /// a thread of the parent.
 #[cfg(unix)]
 pub(crate) fn write_message(text: &str) {
-    let mut remaining = text.as_bytes();
-    while !remaining.is_empty() {
-        #[expect(unsafe_code, reason = "the standard library's handle has a lock")]
-        // SAFETY: the pointer and the length are those of a slice.
-        let written = unsafe { libc::write(libc::STDERR_FILENO, remaining.as_ptr().cast(), remaining.len()) };
-        match usize::try_from(written) {
-            // Nothing is accepted any more.
-            Ok(0) => return,
-            Ok(written) => remaining = remaining.get(written..).unwrap_or_default(),
-            // A signal has interrupted the call: try again.
-            Err(_) if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
-            Err(_) => return,
-        }
-    }
+    use std::fs::File;
+    use std::mem::ManuallyDrop;
+    use std::os::fd::FromRawFd;
+    #[expect(unsafe_code, reason = "the standard library's handle has a lock")]
+    // SAFETY: the file is never dropped, so it closes nothing. If the program has closed this number, writing is an
+    // error.
+    let mut stderr = ManuallyDrop::new(unsafe { File::from_raw_fd(libc::STDERR_FILENO) });
+    let _ = stderr.write_all(text.as_bytes());
 }
 
 /// Writes a text, all of it if the system accepts all of it.
 #[cfg(not(unix))]
 pub(crate) fn write_message(text: &str) {
-    use std::io::{Write, stderr};
-    let _ = stderr().write_all(text.as_bytes());
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// Ends the process where hive cannot go on, such as after a panic of its own at a place from where nothing may unwind,
+/// after one line on standard error.
+///
+/// It does not panic, allocate, or wait for a lock that another thread may hold, so it may be called anywhere.
+#[cold]
+pub(crate) fn abort_with_message(why: fmt::Arguments<'_>) -> ! {
+    let mut line = [0; 256];
+    let mut remaining = &mut line[..];
+    // A message that is too long for the buffer is cut off.
+    let _ = writeln!(remaining, "hive: {why}; the process is aborted");
+    let unwritten = remaining.len();
+    // If the cut is inside a character of several bytes, that character is left out as well.
+    let line = &line[..line.len() - unwritten];
+    write_message(line.utf8_chunks().next().map_or("", |chunk| chunk.valid()));
+    abort()
 }
 
 #[cfg(test)]

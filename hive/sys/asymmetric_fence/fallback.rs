@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::{io, iter};
 
 use crate::on_drop::on_drop;
-#[cfg(not(target_arch = "x86_64"))]
-use crate::sys::abort::abort_with_message;
 use crate::sys::affinity;
+#[cfg(not(target_arch = "x86_64"))]
+use crate::sys::stderr::abort_with_message;
 
 /// Whether a heavy fence has been refused in this process. It never becomes false again.
 static REFUSED: AtomicBool = AtomicBool::new(false);

@@ -1,5 +1,5 @@
-//! When a loop is started on the workers after all, in the place of `hive/sys/deadline.rs`: a model has no clock, and
-//! says beforehand how often the time has not come yet.
+//! When a loop is started on the workers after all, in the place of `Deadline` in `hive/sys/ticks.rs`: a model has no
+//! clock, and says beforehand how often the time has not come yet.
 
 use std::cell::Cell;
 
