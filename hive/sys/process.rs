@@ -2,13 +2,13 @@
 //! that a forked child makes anew.
 //!
 //! A forked child has copies of these values, and none of the threads that may have been changing them. Therefore hive
-//! keeps no process-wide state except these three types and numbers that are changed by one atomic operation: there is
+//! keeps no process-wide state except these four types and numbers that are changed by one atomic operation: there is
 //! no other lock, and no other cell that a thread could be filling during a fork. A test below looks through the source
 //! for such statics. See `docs/fork.md`.
 
-use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::{mem, ptr};
 
 use crossbeam_deque::Worker;
 
@@ -33,6 +33,27 @@ impl<T> ProcessLock<T> {
     /// file, and call neither `with` of another value nor [`fork::without_forks`].
     pub(crate) fn with<R>(&self, use_it: impl FnOnce(&mut T) -> R) -> R {
         fork::without_forks(|| use_it(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+/// A value of which each process has its own: a forked child does not have its parent's, but begins with the default.
+pub(crate) struct OfProcess<T>(ProcessLock<(u32, T)>);
+
+impl<T: Default> OfProcess<T> {
+    /// The value that the first process begins with.
+    pub(crate) const fn new(value: T) -> Self {
+        Self(ProcessLock::new((0, value)))
+    }
+
+    /// Calls `use_it` with the generation of this process (see `fork.rs`) and its value, as [`ProcessLock::with`] does.
+    pub(crate) fn with<R>(&self, use_it: impl FnOnce(u32, &mut T) -> R) -> R {
+        self.0.with(|(made_in, value)| {
+            let generation = fork::generation();
+            if mem::replace(made_in, generation) != generation {
+                *value = T::default();
+            }
+            use_it(generation, value)
+        })
     }
 }
 
@@ -201,7 +222,7 @@ mod tests {
         ("tasks/job_memory.rs: SHELVES", "nobody waits for them"),
     ];
 
-    /// Every static that another thread may be changing during a fork is of one of the three types above.
+    /// Every static that another thread may be changing during a fork is of one of the four types above.
     #[test]
     fn no_other_static_is_locked_or_filled_lazily() {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("hive");
@@ -232,8 +253,17 @@ mod tests {
     /// The statics whose types are not known to be harmless. Those of `Cell` and `RefCell` are thread-local, and arrays
     /// of functions do not change.
     fn harmful_statics(text: &str) -> impl Iterator<Item = &str> {
-        const HARMLESS: [&str; 8] =
-            ["ProcessLock<", "ProcessCell<", "PerProcess<", "Atomic", "atomic::Atomic", "Cell<", "RefCell<", "[fn(); "];
+        const HARMLESS: [&str; 9] = [
+            "ProcessLock<",
+            "OfProcess<",
+            "ProcessCell<",
+            "PerProcess<",
+            "Atomic",
+            "atomic::Atomic",
+            "Cell<",
+            "RefCell<",
+            "[fn(); ",
+        ];
         text.lines().filter_map(|line| {
             let line = line.trim_start();
             let visibility = ["pub(crate) ", "pub(super) ", "pub "].into_iter().find(|it| line.starts_with(it));

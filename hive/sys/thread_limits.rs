@@ -11,12 +11,12 @@
 #[cfg(target_os = "linux")]
 pub(crate) mod linux;
 
-use std::fmt;
+use std::{fmt, mem};
 
-use crate::sys::process::ProcessLock;
+use crate::sys::process::OfProcess;
+use crate::sys::sandbox;
 #[cfg(target_os = "linux")]
 use crate::sys::thread_limits::linux::{memory_limits, number_limits};
-use crate::sys::{fork, sandbox};
 
 /// The most threads that are made without a look at the limits on their number. That look takes longer than making one
 /// thread; and if the system refuses to make the last of so few, it was no great matter to make the others.
@@ -72,31 +72,9 @@ impl fmt::Display for LimitExceeded {
     }
 }
 
-/// The threads that hives of this process are about to make. They are counted here because the system does not count
-/// them yet.
-static PENDING: ProcessLock<PendingThreads> = ProcessLock::new(PendingThreads { generation: 0, threads: 0 });
-
-/// The value of `PENDING`.
-struct PendingThreads {
-    /// The generation (see `fork.rs`) of the process that the count is of. A forked child makes none of the threads
-    /// that its parent was about to make.
-    generation: u32,
-    /// The number of threads in all reservations.
-    threads: u64,
-}
-
-impl PendingThreads {
-    /// Calls `use_it` with the count, which begins again at 0 in a forked child.
-    fn with_current<R>(use_it: impl FnOnce(&mut Self) -> R) -> R {
-        PENDING.with(|pending| {
-            let generation = fork::generation();
-            if pending.generation != generation {
-                *pending = Self { generation, threads: 0 };
-            }
-            use_it(pending)
-        })
-    }
-}
+/// The number of threads that hives of this process are about to make. They are counted here because the system does
+/// not count them yet. A forked child makes none of the threads that its parent was about to make.
+static PENDING: OfProcess<u64> = OfProcess::new(0);
 
 /// Room for threads that one hive is about to make. Drop it when the threads are running, because from then on the
 /// system counts them itself.
@@ -119,11 +97,8 @@ impl ThreadReservation {
     pub(crate) fn reserve(threads: u64, stack: Option<usize>) -> Result<Self, LimitExceeded> {
         // The threads are counted before the limits are read, so that two hives that do this at the same time see each
         // other's threads. On an error the reservation is dropped, which takes them off again.
-        let (pending_elsewhere, reservation) = PendingThreads::with_current(|pending| {
-            let pending_elsewhere = pending.threads;
-            pending.threads += threads;
-            (pending_elsewhere, Self { generation: pending.generation, threads })
-        });
+        let (pending_elsewhere, reservation) = PENDING
+            .with(|generation, pending| (mem::replace(pending, *pending + threads), Self { generation, threads }));
         if sandbox::has_come() {
             // The limits are in files, and to open them may end the process.
             return Ok(reservation);
@@ -137,7 +112,7 @@ impl ThreadReservation {
 
     /// The limit that leaves no room for `needed` of the reserved threads. None: no limit that is known.
     pub(crate) fn exceeded_limit(&self, needed: u64, stack: Option<usize>) -> Option<LimitExceeded> {
-        let pending_elsewhere = PendingThreads::with_current(|pending| pending.threads.saturating_sub(self.threads));
+        let pending_elsewhere = PENDING.with(|_, pending| pending.saturating_sub(self.threads));
         let mut limits = memory_limits(needed.saturating_add(pending_elsewhere), stack);
         limits.extend(number_limits());
         check_limits(needed, pending_elsewhere, limits).err()
@@ -146,9 +121,9 @@ impl ThreadReservation {
 
 impl Drop for ThreadReservation {
     fn drop(&mut self) {
-        PendingThreads::with_current(|pending| {
-            if pending.generation == self.generation {
-                pending.threads -= self.threads;
+        PENDING.with(|generation, pending| {
+            if generation == self.generation {
+                *pending -= self.threads;
             }
         });
     }

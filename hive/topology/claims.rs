@@ -7,67 +7,49 @@ use std::collections::BTreeMap;
 use std::mem;
 
 use crate::sys::cpu_mask::CpuMask;
-use crate::sys::fork;
-use crate::sys::process::ProcessLock;
+use crate::sys::process::OfProcess;
 
-/// The claims of all living hives of this process.
-static CLAIMS: ProcessLock<Claims> = ProcessLock::new(Claims { generation: 0, hives_per_cpu: BTreeMap::new() });
+/// The claims of all living hives of this process. A forked child has none of its parent's hives.
+///
+/// A panic leaves them usable: nothing in this file can panic between two changes that belong together.
+static CLAIMS: OfProcess<Claims> = OfProcess::new(Claims(BTreeMap::new()));
 
-/// How many hives have claimed each CPU.
-struct Claims {
-    /// The fork generation that the claims were made in. A forked child has the parent's claims in its memory but none
-    /// of its hives, so claims of an earlier generation do not count.
-    generation: u32,
-    /// For each claimed CPU, by the operating system's number, how many hives have claimed it. There can be several,
-    /// because the user may list the same CPU for two hives.
-    hives_per_cpu: BTreeMap<usize, usize>,
-}
+/// For each claimed CPU, by the operating system's number, how many hives have claimed it. There can be several,
+/// because the user may list the same CPU for two hives.
+#[derive(Default)]
+struct Claims(BTreeMap<usize, usize>);
 
 impl Claims {
-    /// Calls `f` with the claims of this process, under the lock. In a forked child the parent's claims are discarded
-    /// first.
-    ///
-    /// A panic leaves the claims usable: nothing in this file can panic between two changes that belong together.
-    fn with_current<R>(f: impl FnOnce(&mut Self) -> R) -> R {
-        CLAIMS.with(|claims| {
-            let generation = fork::generation();
-            if claims.generation != generation {
-                *claims = Self { generation, hives_per_cpu: BTreeMap::new() };
-            }
-            f(claims)
-        })
-    }
-
     /// The CPUs that at least one hive has claimed.
     fn claimed(&self) -> CpuMask {
-        self.hives_per_cpu.keys().copied().collect()
+        self.0.keys().copied().collect()
     }
 
     /// Counts one more hive for each of the CPUs.
     fn insert(&mut self, cpus: &CpuMask) {
         for cpu in cpus.iter() {
-            *self.hives_per_cpu.entry(cpu).or_insert(0) += 1;
+            *self.0.entry(cpu).or_insert(0) += 1;
         }
     }
 
     /// Counts one hive less for each of the CPUs, and forgets those that no hive has any more.
     fn remove(&mut self, cpus: &CpuMask) {
         for cpu in cpus.iter() {
-            if let Some(hives) = self.hives_per_cpu.get_mut(&cpu) {
+            if let Some(hives) = self.0.get_mut(&cpu) {
                 *hives -= 1;
             }
         }
-        self.hives_per_cpu.retain(|_, hives| *hives > 0);
+        self.0.retain(|_, hives| *hives > 0);
     }
 }
 
 /// Claims CPUs for a hive. `choose` gets the CPUs that other hives have claimed, and returns the CPUs to claim and any
 /// other result. The lock is held while it runs, so no two hives choose at the same time.
 pub(crate) fn claim<T>(choose: impl FnOnce(&CpuMask) -> (CpuMask, T)) -> (Claim, T) {
-    Claims::with_current(|claims| {
+    CLAIMS.with(|generation, claims| {
         let (cpus, chosen) = choose(&claims.claimed());
         claims.insert(&cpus);
-        (Claim { generation: claims.generation, cpus }, chosen)
+        (Claim { generation, cpus }, chosen)
     })
 }
 
@@ -109,9 +91,11 @@ impl Claim {
     /// Calls `change` with the claims of this process and the CPUs of this one. Does nothing, and returns no CPUs, in a
     /// forked child.
     fn with_claims(&mut self, change: impl FnOnce(&mut Claims, &mut CpuMask) -> CpuMask) -> CpuMask {
-        Claims::with_current(|claims| {
-            if claims.generation == self.generation { change(claims, &mut self.cpus) } else { CpuMask::new() }
-        })
+        CLAIMS.with(
+            |generation, claims| {
+                if generation == self.generation { change(claims, &mut self.cpus) } else { CpuMask::new() }
+            },
+        )
     }
 }
 
@@ -133,7 +117,7 @@ mod tests {
 
     /// The CPUs among these that are claimed.
     fn taken(among: &CpuMask) -> CpuMask {
-        Claims::with_current(|claims| claims.claimed()).intersection(among)
+        CLAIMS.with(|_, claims| claims.claimed()).intersection(among)
     }
 
     #[test]

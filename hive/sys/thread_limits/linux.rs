@@ -2,7 +2,7 @@
 //! asks for them.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::{env, io};
 
@@ -63,7 +63,7 @@ fn mapped_pages() -> Option<u64> {
 /// The limit on address space. Threads that others are about to make are taken to have stacks of the same size, because
 /// their size is not known here.
 fn address_space_limit(stack: Option<usize>) -> Option<ThreadLimit> {
-    let max = soft_limit(get_space_limit)?;
+    let max = soft_limit(libc::getrlimit, libc::RLIMIT_AS)?;
     let status = kernel_file::text("/proc/self/status")?;
     let kilobytes: u64 = status_field(&status, "VmSize")?.strip_suffix("kB")?.trim().parse().ok()?;
     let stack = stack.unwrap_or_else(default_stack_size) as u64;
@@ -102,7 +102,7 @@ fn threads_in_loadavg(text: &str) -> Option<u64> {
 /// The limit on the threads of a user. Only this process's threads are counted as in use. If other processes of the
 /// user leave too little room, making a thread fails, and the system reports that.
 fn user_thread_limit() -> Option<ThreadLimit> {
-    let max = soft_limit(get_thread_limit)?;
+    let max = soft_limit(libc::getrlimit, libc::RLIMIT_NPROC)?;
     let status = kernel_file::text("/proc/self/status")?;
     if is_exempt(&status)? {
         return None;
@@ -126,24 +126,14 @@ fn is_exempt(status: &str) -> Option<bool> {
     Some(user == "0" || capabilities & EXEMPT != 0)
 }
 
+/// The soft limit on a resource. None: there is no limit. `getrlimit` is the C library's; its first argument has a
+/// different type in each of them.
 #[expect(unsafe_code, reason = "getrlimit fills in a C structure")]
-fn get_thread_limit(limit: &mut libc::rlimit) -> libc::c_int {
-    // SAFETY: the structure is valid and writable during the call.
-    unsafe { libc::getrlimit(libc::RLIMIT_NPROC, limit) }
-}
-
-#[expect(unsafe_code, reason = "getrlimit fills in a C structure")]
-fn get_space_limit(limit: &mut libc::rlimit) -> libc::c_int {
-    // SAFETY: the structure is valid and writable during the call.
-    unsafe { libc::getrlimit(libc::RLIMIT_AS, limit) }
-}
-
-/// The soft limit that `get` reads. `get` calls `getrlimit`, whose first argument has a different type in each C
-/// library. None: there is no limit.
 #[allow(clippy::unnecessary_cast, reason = "on machines of 32 bits a limit has as many")]
-fn soft_limit(get: impl FnOnce(&mut libc::rlimit) -> libc::c_int) -> Option<u64> {
+fn soft_limit<R>(getrlimit: unsafe extern "C" fn(R, *mut libc::rlimit) -> libc::c_int, resource: R) -> Option<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    let failed = get(&mut limit) != 0;
+    // SAFETY: both callers pass `libc::getrlimit`. The structure is valid and writable during the call.
+    let failed = unsafe { getrlimit(resource, &raw mut limit) } != 0;
     (!failed && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as u64)
 }
 
@@ -171,14 +161,11 @@ fn read_number(file: impl AsRef<Path>) -> Option<u64> {
 
 /// The number of lines of a file. It is read piece by piece, because it may have tens of thousands of lines.
 fn count_lines(file: &str) -> io::Result<u64> {
-    let (mut file, mut buffer, mut lines) = (File::open(file)?, [0; 1 << 14], 0);
-    loop {
-        let read = file.read(&mut buffer)?;
-        if read == 0 {
-            return Ok(lines);
-        }
-        lines += buffer[..read].iter().filter(|&&byte| byte == b'\n').count() as u64;
+    let (mut file, mut lines) = (BufReader::with_capacity(1 << 14, File::open(file)?), 0);
+    while file.skip_until(b'\n')? > 0 {
+        lines += 1;
     }
+    Ok(lines)
 }
 
 #[cfg(test)]
