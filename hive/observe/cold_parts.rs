@@ -42,10 +42,25 @@ impl ColdParts {
         (nanos > 0).then(|| Duration::from_nanos(nanos))
     }
 
-    /// Begins to time the queen's part of a region, if the region `is_cold`.
+    /// Begins to time the queen's part of a region, if the region `is_cold`. Returns when that was.
     #[inline(always)]
-    pub(crate) fn begin_if(&self, is_cold: bool) -> ColdPartTimer<'_> {
-        ColdPartTimer { cold_parts: self, begin: is_cold.then(Instant::now) }
+    pub(crate) fn begin_if(&self, is_cold: bool) -> Option<Instant> {
+        is_cold.then(Instant::now)
+    }
+
+    /// Says that the part has ended that began at `begin`, which `begin_if` has returned. Returns how long it took, if
+    /// it was timed.
+    #[inline(always)]
+    pub(crate) fn end(&self, begin: Option<Instant>) -> Option<PartTime> {
+        begin.map(|begin| self.record_last(begin))
+    }
+
+    /// Notes how long the queen's part has taken that began at `begin` and has just ended, and returns it.
+    #[cold]
+    fn record_last(&self, begin: Instant) -> PartTime {
+        let part = PartTime::since(begin);
+        self.last.store(part.duration().as_nanos().clamp(1, u64::MAX.into()) as u64, Ordering::Relaxed);
+        part
     }
 
     /// Records how long a bee's part of a region has taken that is no loop and whose body has this hash.
@@ -58,30 +73,6 @@ impl ColdParts {
     /// worker.
     pub(crate) fn are_short(&self, body: u64) -> bool {
         self.times.nanos(body).is_some_and(|nanos| nanos <= COST_OF_WAKING.as_nanos() as f32)
-    }
-}
-
-/// Times the queen's part of a region. None: the region is not cold.
-pub(crate) struct ColdPartTimer<'p> {
-    cold_parts: &'p ColdParts,
-    begin: Option<Instant>,
-}
-
-impl ColdPartTimer<'_> {
-    /// Says that the part has ended. Returns how long it took, if it was timed.
-    #[inline(always)]
-    pub(crate) fn end(self) -> Option<PartTime> {
-        self.begin.map(|begin| self.cold_parts.end(begin))
-    }
-}
-
-impl ColdParts {
-    /// Notes how long the queen's part has taken that began at `begin` and has just ended, and returns it.
-    #[cold]
-    fn end(&self, begin: Instant) -> PartTime {
-        let part = PartTime::since(begin);
-        self.last.store(part.duration().as_nanos().clamp(1, u64::MAX.into()) as u64, Ordering::Relaxed);
-        part
     }
 }
 

@@ -73,7 +73,7 @@ impl Team {
         let cold_part = self.cold_parts.begin_if(is_timed | must_time);
         // SAFETY: `store` has put a `P` there, and it stays until `stored` is dropped below.
         self.run_catching_panic(&queen, || unsafe { closure_cell.with(|body: &P| body.run_part(&queen)) });
-        if let Some(part) = cold_part.end() {
+        if let Some(part) = self.cold_parts.end(cold_part) {
             self.end_cold_part(&queen, body_fn, P::RUNS_ANYWHERE, part);
         }
         self.set_activity(0, || Activity::AtRegionEnd);
@@ -120,7 +120,7 @@ impl Team {
         // SAFETY: `body_fn` was made for the reference that is stored in the root line's cell, and the reference stays
         // there until the region has ended.
         self.run_catching_panic(&queen, || unsafe { body_fn.run(&self.root_line().closure_cell, &queen) });
-        if let Some(part) = cold_part.end() {
+        if let Some(part) = self.cold_parts.end(cold_part) {
             self.end_cold_part(&queen, body_fn, runs_anywhere, part);
         }
         let is_poisoned = self.end_groups(queen_guard, &queen, body_fn, runs_anywhere, some_asleep);

@@ -9,8 +9,13 @@ impl ColdParts {
         Self
     }
 
-    pub(crate) fn begin_if(&self, is_cold: bool) -> ColdPartTimer {
-        ColdPartTimer { is_cold }
+    /// A part that is timed has begun at no particular time.
+    pub(crate) fn begin_if(&self, is_cold: bool) -> Option<()> {
+        is_cold.then_some(())
+    }
+
+    pub(crate) fn end(&self, begin: Option<()>) -> Option<PartTime> {
+        begin.map(|()| PartTime)
     }
 
     pub(crate) fn record(&self, _: u64, _: PartTime) {}
@@ -31,15 +36,5 @@ impl PartTime {
 
     pub(crate) fn work(self, _: bool) -> Self {
         self
-    }
-}
-
-pub(crate) struct ColdPartTimer {
-    is_cold: bool,
-}
-
-impl ColdPartTimer {
-    pub(crate) fn end(self) -> Option<PartTime> {
-        self.is_cold.then_some(PartTime)
     }
 }
