@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::observe::trace::Tracer;
-use crate::observe::trace::traced_hives::TracedHive;
+use crate::observe::trace::traced_hives::{TracedHive, write_at_exit};
 use crate::pool::shared::Shared;
 use crate::sys::stderr::write_message;
 
@@ -16,7 +16,7 @@ impl Shared {
     /// asks for them. Neither keeps a hive alive that nobody uses any more, since each has a weak reference only.
     pub(crate) fn start_observers(self: &Arc<Self>) -> io::Result<()> {
         if self.tracer.is_some() {
-            Tracer::write_at_exit(Arc::<Self>::downgrade(self));
+            write_at_exit(Arc::<Self>::downgrade(self));
         }
         let Some(limit) = self.config.watchdog_limit else { return Ok(()) };
         let watched = Arc::downgrade(self);

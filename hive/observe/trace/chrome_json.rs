@@ -7,34 +7,27 @@
 use std::io::Write;
 use std::{fmt, io, process};
 
+use crate::observe::build_info::build_info;
 use crate::observe::trace::event::Event;
 use crate::observe::trace::log::{Log, MAX_ENTRIES, nanos_since_start};
 
-/// What the file says about the hive.
-pub(crate) struct TraceHeader<'a> {
-    /// The beginning of the names of the hive's threads.
-    pub(crate) name: &'a str,
-    /// How the library was built.
-    pub(crate) build: &'a str,
-}
-
 /// Writes the bees' logs, in the order of the bees, and the sizes that the hive has had, as they are at the moment of
-/// the call.
+/// the call. `hive_name` is what the names of the hive's threads begin with.
 pub(crate) fn write_json(
     out: &mut impl Write,
-    header: &TraceHeader<'_>,
+    hive_name: &str,
     sizes: &[(u64, Event)],
     logs: &[&Log],
 ) -> io::Result<()> {
     let dropped: usize = logs.iter().map(|log| log.dropped()).sum();
     writeln!(out, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{")?;
-    writeln!(out, "\"hive\":{},\"bees\":\"{}\",", JsonString(header.build), logs.len())?;
+    writeln!(out, "\"hive\":{},\"bees\":\"{}\",", JsonString(&build_info().to_string()), logs.len())?;
     writeln!(
         out,
         "\"events kept of each bee\":\"{MAX_ENTRIES}\",\"dropped events\":\"{dropped}\"}},\"traceEvents\":["
     )?;
     let pid = process::id();
-    let name = format!("{}, {} bees", header.name, logs.len());
+    let name = format!("{hive_name}, {} bees", logs.len());
     write!(
         out,
         "{{\"ph\":\"M\",\"pid\":{pid},\"name\":\"process_name\",\"args\":{{\"name\":{}}}}}",
@@ -100,14 +93,7 @@ impl<W: Write> Timeline<'_, W> {
     /// begin of a slice.
     fn write_event(&mut self, time: u64, event: Event) -> io::Result<()> {
         match event {
-            Event::RegionEnd
-            | Event::BarrierEnd
-            | Event::WaitEnd
-            | Event::WakeEnd
-            | Event::QueenSlotEnd
-            | Event::TaskEnd
-            | Event::SearchEnd
-            | Event::Resume { .. } => self.write_end(time, event),
+            _ if event.is_end() => self.write_end(time, event),
             Event::TeamSize(_) => self.write_line('C', time, EventFields(event)),
             Event::Steal { .. } | Event::Woken { .. } => {
                 self.write_line('i', time, format_args!(",\"s\":\"t\"{}", EventFields(event)))
@@ -165,13 +151,8 @@ impl fmt::Display for EventFields {
             Event::Sleep => "sleep",
             Event::Park => "parked",
             Event::Block => "blocked",
-            Event::RegionEnd
-            | Event::BarrierEnd
-            | Event::WaitEnd
-            | Event::WakeEnd
-            | Event::QueenSlotEnd
-            | Event::TaskEnd
-            | Event::SearchEnd => return Ok(()),
+            // An end needs no name: the format knows by the order of the events what ends.
+            _ => return Ok(()),
         };
         write!(f, ",\"name\":\"{name}\"")
     }
@@ -203,7 +184,7 @@ mod tests {
     /// The file for these logs, parsed, and its events as kind, name and arguments. Metadata and sizes are left out.
     fn written(name: &str, logs: &[&Log]) -> (Value, Vec<(String, String, Value)>) {
         let mut out = Vec::new();
-        write_json(&mut out, &TraceHeader { name, build: "build" }, &[(5, Event::TeamSize(2))], logs).unwrap();
+        write_json(&mut out, name, &[(5, Event::TeamSize(2))], logs).unwrap();
         let file: Value = serde_json::from_slice(&out).unwrap();
         let text = |event: &Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();
         let event = |event: &Value| (text(event, "ph"), text(event, "name"), event["args"].clone());

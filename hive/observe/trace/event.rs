@@ -70,6 +70,21 @@ impl Event {
         }
     }
 
+    /// Whether this event is the end of something.
+    pub(crate) fn is_end(self) -> bool {
+        matches!(
+            self,
+            Self::RegionEnd
+                | Self::BarrierEnd
+                | Self::WaitEnd
+                | Self::WakeEnd
+                | Self::QueenSlotEnd
+                | Self::TaskEnd
+                | Self::SearchEnd
+                | Self::Resume { .. }
+        )
+    }
+
     /// Whether this event is the end of what `begin` began.
     pub(crate) fn is_end_of(self, begin: Self) -> bool {
         matches!(

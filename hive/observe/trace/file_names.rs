@@ -20,21 +20,9 @@ impl FileNames {
         Self { claimed: BTreeSet::new(), next_number: BTreeMap::new() }
     }
 
-    /// The name asked for or, if that is taken, one with a number in it.
+    /// The name asked for or, if that is taken, one with a number in it. Each number is tried once, however often the
+    /// same name is asked for.
     pub(crate) fn claim(&mut self, wanted: &Path) -> PathBuf {
-        self.claim_with(wanted, numbered)
-    }
-
-    /// Takes back a name that a hive has been given.
-    pub(crate) fn give_back(&mut self, name: &Path) {
-        self.claimed.remove(name);
-        // Whichever name it was made from, the numbers are tried again from the first one.
-        self.next_number.clear();
-    }
-
-    /// As `claim`; `numbered` makes the names. It is called once for each number, however often the same name is asked
-    /// for.
-    fn claim_with(&mut self, wanted: &Path, mut numbered: impl FnMut(&Path, usize) -> PathBuf) -> PathBuf {
         let number = self.next_number.entry(wanted.to_owned()).or_insert(1);
         loop {
             let name = numbered(wanted, *number);
@@ -44,6 +32,13 @@ impl FileNames {
                 return name;
             }
         }
+    }
+
+    /// Takes back a name that a hive has been given.
+    pub(crate) fn give_back(&mut self, name: &Path) {
+        self.claimed.remove(name);
+        // Whichever name it was made from, the numbers are tried again from the first one.
+        self.next_number.clear();
     }
 }
 
@@ -93,13 +88,12 @@ mod tests {
     #[test]
     fn no_name_is_tried_twice_however_many_want_it() {
         const CLAIMS: usize = 1_000;
-        let (mut names, mut tried) = (FileNames::new(), 0);
+        let (mut names, wanted) = (FileNames::new(), Path::new("/a/t.json"));
         for _ in 0..CLAIMS {
-            names.claim_with(Path::new("/a/t.json"), |wanted, number| {
-                tried += 1;
-                numbered(wanted, number)
-            });
+            names.claim(wanted);
         }
+        // Each try takes the next number, and none begins with number 1 again.
+        let tried = names.next_number[wanted] - 1;
         assert_eq!((names.claimed.len(), tried), (CLAIMS, CLAIMS));
     }
 }

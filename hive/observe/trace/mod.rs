@@ -16,13 +16,10 @@ pub(crate) mod traced_hives;
 use std::io;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError, Weak};
+use std::sync::{Mutex, PoisonError};
 
-use crate::observe::build_info::build_info;
-use crate::observe::trace::chrome_json::TraceHeader;
 use crate::observe::trace::event::Event;
 use crate::observe::trace::log::Log;
-use crate::observe::trace::traced_hives::TracedHive;
 
 /// The file of one hive's timeline.
 pub(crate) struct Tracer {
@@ -54,11 +51,6 @@ impl Tracer {
         traced_hives::give_back_file_name(&self.path);
     }
 
-    /// Arranges that the hive's timeline is written when the process ends, if the hive still exists then.
-    pub(crate) fn write_at_exit(hive: Weak<dyn TracedHive>) {
-        traced_hives::write_at_exit(hive);
-    }
-
     /// The name of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
@@ -79,8 +71,7 @@ impl Tracer {
         }
         let mut out = BufWriter::new(output_file::open_for_writing(&self.path)?);
         let (logs, sizes) = read_logs();
-        let header = TraceHeader { name: hive_name, build: &build_info().to_string() };
-        chrome_json::write_json(&mut out, &header, &sizes, &logs)?;
+        chrome_json::write_json(&mut out, hive_name, &sizes, &logs)?;
         out.flush()
     }
 }

@@ -13,14 +13,14 @@ use crate::sys::stderr::write_message;
 
 /// Shared by all hives of the process. A `ProcessLock`, so that a forked child does not find it locked.
 static TRACED_HIVES: ProcessLock<TracedHives> =
-    ProcessLock::new(TracedHives { file_names: FileNames::new(), live: LiveHives::new(), has_exit_handler: false });
+    ProcessLock::new(TracedHives { file_names: FileNames::new(), live: Vec::new(), has_exit_handler: false });
 
 /// What the process knows of its traced hives.
 struct TracedHives {
     /// The file names that have been given out.
     file_names: FileNames,
     /// The hives whose timeline is to be written when the process ends.
-    live: LiveHives<dyn TracedHive>,
+    live: Vec<Weak<dyn TracedHive>>,
     /// Whether the exit handler that writes them has been registered.
     has_exit_handler: bool,
 }
@@ -47,24 +47,15 @@ pub(crate) fn give_back_file_name(name: &Path) {
     TRACED_HIVES.with(|hives| hives.file_names.give_back(name));
 }
 
-/// The hives that may still exist. Those that are gone are removed only when there is no room for another, so that the
-/// list is not searched every time.
-struct LiveHives<T: ?Sized>(Vec<Weak<T>>);
-
-impl<T: ?Sized> LiveHives<T> {
-    const fn new() -> Self {
-        Self(Vec::new())
+/// Adds a hive to those that may still exist. Those that are gone are removed only when there is no room for another,
+/// so that the list is not searched every time.
+fn add(live: &mut Vec<Weak<dyn TracedHive>>, hive: Weak<dyn TracedHive>) {
+    if live.len() == live.capacity() {
+        live.retain(|hive| hive.strong_count() > 0);
+        // Room for as many again as are left, so that the next search is far off.
+        live.reserve(live.len() + 1);
     }
-
-    /// Adds a hive.
-    fn push(&mut self, one: Weak<T>) {
-        if self.0.len() == self.0.capacity() {
-            self.0.retain(|one| one.strong_count() > 0);
-            // Room for as many again as are left, so that the next search is far off.
-            self.0.reserve(self.0.len() + 1);
-        }
-        self.0.push(one);
-    }
+    live.push(hive);
 }
 
 /// Arranges that a hive's timeline is written when the process ends, if the hive still exists then.
@@ -73,13 +64,13 @@ pub(crate) fn write_at_exit(hive: Weak<dyn TracedHive>) {
         // Unwinding must not leave a C function. If there is a panic, its message has been printed.
         let _ = catch_unwind(|| {
             // The list is taken out, so that the lock is not held while files are written.
-            let live = TRACED_HIVES.with(|files| std::mem::replace(&mut files.live, LiveHives::new()));
-            live.0.iter().filter_map(Weak::upgrade).for_each(|hive| hive.write_final_trace());
+            let live = TRACED_HIVES.with(|files| std::mem::take(&mut files.live));
+            live.iter().filter_map(Weak::upgrade).for_each(|hive| hive.write_final_trace());
         });
     }
 
     let status = TRACED_HIVES.with(|files| {
-        files.live.push(hive);
+        add(&mut files.live, hive);
         #[expect(unsafe_code, reason = "atexit takes a C function")]
         // SAFETY: the function does not unwind, and what it uses, a static, is never dropped.
         let register = || unsafe { libc::atexit(write_all) };
@@ -106,10 +97,14 @@ mod tests {
 
     #[test]
     fn dropped_hives_are_removed_from_the_list() {
-        let (alive, mut live) = (std::sync::Arc::new(0), LiveHives::new());
-        live.push(std::sync::Arc::downgrade(&alive));
-        (0..1_000).for_each(|_| live.push(Weak::new()));
-        assert!(live.0.len() < 32, "{}", live.0.len());
-        assert_eq!(live.0.iter().filter_map(Weak::upgrade).count(), 1);
+        struct AnyHive;
+        impl TracedHive for AnyHive {
+            fn write_final_trace(&self) {}
+        }
+        let (alive, mut live) = (std::sync::Arc::new(AnyHive), Vec::new());
+        add(&mut live, std::sync::Arc::<AnyHive>::downgrade(&alive));
+        (0..1_000).for_each(|_| add(&mut live, Weak::<AnyHive>::new()));
+        assert!(live.len() < 32, "{}", live.len());
+        assert_eq!(live.iter().filter_map(Weak::upgrade).count(), 1);
     }
 }
