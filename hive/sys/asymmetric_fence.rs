@@ -7,18 +7,25 @@
 //! other's write, provided that one fence is light and the other heavy. The queen lock uses it: its owner executes the
 //! light fence, and a thread that ends the owner's bias executes the heavy one. See `docs/queen-lock.md`.
 
-#[cfg(target_os = "linux")]
 pub(crate) mod fallback;
 
+use std::ffi::c_int;
+#[cfg(target_os = "linux")]
+use std::fs;
 #[cfg(target_os = "linux")]
 use std::os::linux::fs::MetadataExt;
 use std::sync::atomic::{Ordering, compiler_fence};
 
-#[cfg(target_os = "linux")]
 pub(crate) use fallback::KernelThread;
 
 #[cfg(target_os = "linux")]
 use crate::sys::sandbox;
+
+/// The command of `membarrier` that makes all cores that run threads of this process execute a fence.
+const EXPEDITED: c_int = 1 << 3;
+
+/// The command that registers the process for that.
+const REGISTER_EXPEDITED: c_int = 1 << 4;
 
 /// The light fence, for the thread that executes it often.
 #[inline(always)]
@@ -30,100 +37,67 @@ pub(crate) fn light() {
 /// The heavy fence, against the light fences of the thread `other`. It takes some 20 us and interrupts each core that
 /// runs a thread of this process. Call it only if `register` has returned true. If the kernel refuses it nevertheless,
 /// the fallback takes far longer, and `register` returns false from then on.
-#[cfg(target_os = "linux")]
 pub(crate) fn heavy(other: KernelThread) {
     #[cfg(test)]
     HEAVY_FENCES.set(HEAVY_FENCES.get() + 1);
-    if membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED).is_err() {
+    if !membarrier(EXPEDITED) {
         fallback::fence_by_visiting(other);
     }
 }
 
 /// The heavy fence, against the light fences of all threads. Returns false if the kernel refuses it: then there was
 /// none.
-#[cfg(target_os = "linux")]
 pub(crate) fn try_heavy() -> bool {
-    are_still_available() && membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED).is_ok()
-}
-
-/// There is none here.
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn try_heavy() -> bool {
-    false
+    are_still_available() && membarrier(EXPEDITED)
 }
 
 /// Registers the process for heavy fences, and returns whether the pair of fences can be used. The first call in a
 /// process takes milliseconds if threads are running already.
-#[cfg(target_os = "linux")]
 pub(crate) fn register() -> bool {
     // The result is not remembered: registering once more costs one system call.
-    are_still_available() && membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED).is_ok()
+    are_still_available() && membarrier(REGISTER_EXPEDITED)
 }
 
 /// As `register`, if the process has been registered before or the calling thread is its only one. If not, this does
 /// not register it, and returns false.
-#[cfg(target_os = "linux")]
 pub(crate) fn register_if_quick() -> bool {
-    // The directory has a link for each thread, and two of its own.
-    let is_only_thread = std::fs::metadata("/proc/self/task").is_ok_and(|threads| threads.st_nlink() == 3);
     // A process that is not registered may execute no heavy fence.
-    are_still_available()
-        && (is_only_thread && register() || membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED).is_ok())
+    are_still_available() && (is_only_thread() && register() || membarrier(EXPEDITED))
 }
 
 /// Whether the fences can still be used, as far as is known, in a process where `register` has returned true.
-#[cfg(target_os = "linux")]
 pub(crate) fn are_still_available() -> bool {
     !fallback::has_been_refused()
 }
 
-/// The `membarrier` system call. On x86-64, where hive can do without, it is not made in a sandbox that has been set up
-/// since the first hive was built: that may end a process for it.
+/// The `membarrier` system call. Returns whether the kernel has done it. On x86-64, where hive can do without, it is
+/// not made in a sandbox that has been set up since the first hive was built: that may end a process for it.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "libc has no wrapper")]
-fn membarrier(command: libc::c_int) -> std::io::Result<()> {
+fn membarrier(command: c_int) -> bool {
     const NO_FLAGS: libc::c_uint = 0;
-    const UNUSED_CPU: libc::c_int = 0;
-    if cfg!(target_arch = "x86_64") && sandbox::has_come() {
-        return Err(std::io::Error::other("a sandbox was set up after the first hive was built"));
-    }
+    const UNUSED_CPU: c_int = 0;
+    let would_end_process = cfg!(target_arch = "x86_64") && sandbox::has_come();
     // SAFETY: the call accesses no memory of the caller.
-    let status = unsafe { libc::syscall(libc::SYS_membarrier, command, NO_FLAGS, UNUSED_CPU) };
-    if status == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    !would_end_process && unsafe { libc::syscall(libc::SYS_membarrier, command, NO_FLAGS, UNUSED_CPU) } == 0
 }
 
-/// There is no heavy fence here, and `register` returns false, so this is never called.
+/// Only Linux has it. So `register` returns false elsewhere, and there is no heavy fence.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn heavy(_: KernelThread) {
-    unreachable!("there is no heavy fence on this system");
-}
-
-/// A placeholder, because no heavy fence needs to know a thread here.
-#[cfg(not(target_os = "linux"))]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct KernelThread;
-
-#[cfg(not(target_os = "linux"))]
-impl KernelThread {
-    pub(crate) const NONE: Self = Self;
-
-    pub(crate) fn current() -> Self {
-        Self
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn are_still_available() -> bool {
+fn membarrier(_: c_int) -> bool {
     false
 }
 
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn register() -> bool {
-    false
+/// Whether the calling thread is the only one of its process.
+#[cfg(target_os = "linux")]
+fn is_only_thread() -> bool {
+    // The directory has a link for each thread, and two of its own.
+    fs::metadata("/proc/self/task").is_ok_and(|threads| threads.st_nlink() == 3)
 }
 
+/// Nobody needs to know where there is no heavy fence.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn register_if_quick() -> bool {
+fn is_only_thread() -> bool {
     false
 }
 

@@ -8,11 +8,12 @@
 //! milliseconds and happens at most once for each hive: once a call has been refused, no queen lock becomes biased any
 //! more, and each bias that exists ends once, in this way.
 
+use std::iter;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
-use std::{io, iter};
 
 use crate::on_drop::on_drop;
-use crate::sys::affinity;
+use crate::sys::affinity::{self, CallError, OtherThread};
+use crate::sys::cpu_mask::CpuMask;
 #[cfg(not(target_arch = "x86_64"))]
 use crate::sys::stderr::abort_with_message;
 
@@ -25,58 +26,27 @@ pub(crate) fn has_been_refused() -> bool {
     REFUSED.load(Ordering::Relaxed)
 }
 
-/// A thread by its kernel id, so that other threads can ask which CPUs it may run on.
+/// A thread, so that other threads can ask which CPUs it may run on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct KernelThread(libc::pid_t);
+pub(crate) struct KernelThread(Option<OtherThread>);
 
 impl KernelThread {
     /// No thread.
-    pub(crate) const NONE: Self = Self(0);
+    pub(crate) const NONE: Self = Self(None);
 
     /// The calling thread.
-    #[expect(unsafe_code, reason = "std does not say it")]
     pub(crate) fn current() -> Self {
-        // SAFETY: the call has no arguments and only returns a number.
-        Self(unsafe { libc::gettid() })
+        Self(OtherThread::current())
     }
 
-    /// The CPUs that the thread may run on and that are switched on; none if the thread has ended.
-    fn cpus(self) -> io::Result<Vec<usize>> {
-        const MOST_WORDS: usize = (1 << 20) / MASK_WORD_BITS;
-        let mut words = vec![0; 1024 / MASK_WORD_BITS];
-        loop {
-            match self.read_mask(&mut words) {
-                Ok(()) => return Ok(cpu_numbers(&words)),
-                // There is no such thread: it has ended, and needs no fence any more.
-                Err(error) if error.raw_os_error() == Some(libc::ESRCH) && self.0 > 0 => return Ok(Vec::new()),
-                // The kernel has more CPUs than the mask has bits: try again with a larger one.
-                Err(error) if error.raw_os_error() == Some(libc::EINVAL) && words.len() < MOST_WORDS => {
-                    words.resize(2 * words.len(), 0);
-                }
-                Err(error) => return Err(error),
-            }
+    /// The CPUs that the thread may run on and that are switched on; none if there is no such thread.
+    fn cpus(self) -> Result<CpuMask, CallError> {
+        match self.0.map_or(Ok(CpuMask::new()), |thread| thread.mask()) {
+            // It has ended, and needs no fence any more.
+            Err(CallError { error, .. }) if error.raw_os_error() == Some(libc::ESRCH) => Ok(CpuMask::new()),
+            cpus => cpus,
         }
     }
-
-    /// Reads the thread's affinity mask into `words`.
-    #[expect(unsafe_code, reason = "std does not say it")]
-    fn read_mask(self, words: &mut [MaskWord]) -> io::Result<()> {
-        // SAFETY: the mask has the length that is passed, is writable, and is aligned as the array of words that the
-        // kernel takes it for.
-        let status = unsafe { libc::sched_getaffinity(self.0, size_of_val(words), words.as_mut_ptr().cast()) };
-        if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-    }
-}
-
-/// The kernel's masks are arrays of words of this type.
-type MaskWord = libc::c_ulong;
-
-const MASK_WORD_BITS: usize = MaskWord::BITS as usize;
-
-/// The numbers of the CPUs whose bits are set.
-fn cpu_numbers(words: &[MaskWord]) -> Vec<usize> {
-    let is_in = |cpu: &usize| words[cpu / MASK_WORD_BITS] >> (cpu % MASK_WORD_BITS) & 1 == 1;
-    (0..words.len() * MASK_WORD_BITS).filter(is_in).collect()
 }
 
 /// The heavy fence against the light fences of `other`, without `membarrier`.
@@ -108,7 +78,7 @@ pub(crate) fn visit_cpus_of(other: KernelThread) -> bool {
     // This fails only if those CPUs have been taken from the process meanwhile. In that case the system has chosen
     // others for the thread.
     let _restore = on_drop(|| _ = affinity::apply(&own));
-    cpus.into_iter().all(move_to_cpu)
+    cpus.iter().all(move_to_cpu)
 }
 
 /// Moves the calling thread to a CPU, and returns whether it is there.
@@ -145,7 +115,6 @@ fn wait_for_stores() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::cpu_mask::CpuMask;
 
     #[test]
     fn a_visit_leaves_the_caller_where_it_may_be_and_ends_for_one_that_has_ended() {
@@ -154,8 +123,6 @@ mod tests {
         let ended = std::thread::spawn(KernelThread::current).join().unwrap();
         assert!(visit_cpus_of(ended));
         assert_eq!(affinity::query().unwrap(), before);
-        assert!(!visit_cpus_of(KernelThread(-1)), "no thread's name");
-        let cpus: CpuMask = KernelThread::current().cpus().unwrap().into_iter().collect();
-        assert_eq!(cpus, before);
+        assert_eq!(KernelThread::current().cpus().unwrap(), before);
     }
 }
