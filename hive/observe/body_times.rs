@@ -15,29 +15,10 @@ const BODIES: usize = 64;
 /// What takes how long. A body is given by a hash of whatever tells it from others, whose upper and lower half each
 /// depend on all of that.
 pub(crate) struct BodyTimes(
-    /// One for each place: see `KnownBody`.
+    /// What is known of the body at each place: in the upper half of the word a part of its hash, in the lower half the
+    /// nanoseconds that it takes, an `f32`, which is negative if that is a guess.
     CachePadded<[AtomicU64; BODIES]>,
 );
-
-/// What is known of one body, as it is packed into a word: in the upper half a part of its hash, in the lower half the
-/// nanoseconds that it takes, an `f32`, which is negative if that is a guess.
-#[derive(Clone, Copy)]
-struct KnownBody {
-    tag: u32,
-    nanos: f32,
-}
-
-impl KnownBody {
-    #[inline]
-    fn from_word(word: u64) -> Self {
-        Self { tag: (word >> 32) as u32, nanos: f32::from_bits(word as u32) }
-    }
-
-    #[inline]
-    fn into_word(self) -> u64 {
-        u64::from(self.tag) << 32 | u64::from(self.nanos.to_bits())
-    }
-}
 
 /// The place of a body in the table, and its tag there.
 #[inline]
@@ -67,8 +48,8 @@ impl BodyTimes {
     fn recorded(&self, hash: u64) -> Option<f32> {
         let (place, tag) = place_and_tag(hash);
         // Relaxed, here and below: a hint, in one word.
-        let known = KnownBody::from_word(self.0[place].load(Ordering::Relaxed));
-        (known.tag == tag).then_some(known.nanos)
+        let word = self.0[place].load(Ordering::Relaxed);
+        ((word >> 32) as u32 == tag).then_some(f32::from_bits(word as u32))
     }
 
     /// Records that the body has taken so long, unless the time that is known, multiplied by `keep`, is longer. So if
@@ -79,7 +60,7 @@ impl BodyTimes {
         let kept = self.recorded(hash).unwrap_or(0.0) * keep;
         let nanos = kept.abs().max(nanos.abs()).copysign(nanos);
         // If another thread writes at the same time, either may win.
-        self.0[place].store(KnownBody { tag, nanos }.into_word(), Ordering::Relaxed);
+        self.0[place].store(u64::from(tag) << 32 | u64::from(nanos.to_bits()), Ordering::Relaxed);
     }
 }
 

@@ -30,6 +30,7 @@ const PAUSE_PER_CREDIT: u64 = 32;
 /// Whether loops ask for help.
 pub(crate) struct Help(CachePadded<Words>);
 
+#[derive(Default)]
 struct Words {
     /// Until when loops run on their callers alone, as `clock` has it. 0: they ask for help.
     alone_until: AtomicU64,
@@ -51,18 +52,9 @@ struct Words {
 
 impl Help {
     pub(crate) fn new() -> Self {
-        let zero = || AtomicU64::new(0);
-        Self(CachePadded::new(Words {
-            alone_until: zero(),
-            last_pause: zero(),
-            credit: AtomicU64::new(MOST_CREDIT),
-            number: zero(),
-            gain_of_last: zero(),
-            gains: zero(),
-            // No loop comes right after that.
-            missed_in: AtomicU64::new(u64::MAX - 1),
-            waited: zero(),
-        }))
+        // No loop comes right after the one that is said to have missed a worker.
+        let (credit, missed_in) = (AtomicU64::new(MOST_CREDIT), AtomicU64::new(u64::MAX - 1));
+        Self(CachePadded::new(Words { credit, missed_in, ..Words::default() }))
     }
 
     /// If a loop is not to ask for help, returns the time.

@@ -22,6 +22,7 @@ use crate::sys::thread_limits::ThreadReservation;
 const CHECKS_PER_LIMIT: u32 = 8;
 
 /// The thread that watches one hive.
+#[derive(Default)]
 pub(crate) struct Watchdog {
     /// None if nothing is watched, or not any more.
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -47,10 +48,6 @@ struct StopState {
 
 impl Watchdog {
     /// A watchdog that watches nothing yet.
-    pub(crate) fn new() -> Self {
-        Self { thread: Mutex::new(None), stop_flag: Arc::default() }
-    }
-
     /// Begins to watch a hive, and reports regions in which a bee waits for longer than `limit`. `hive_name` is what
     /// the names of the hive's threads begin with; it also stands before each report. `take_snapshot` returns what the
     /// hive's bees are doing, or None if the hive is gone.

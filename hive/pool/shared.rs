@@ -137,7 +137,7 @@ impl Shared {
             wait_node: WaitNode::new(),
             task_pool,
             thread_hosts: ThreadHosts::default(),
-            watchdog: Watchdog::new(),
+            watchdog: Watchdog::default(),
             tracer,
             runtime_warnings: Mutex::new(Vec::new()),
         })

@@ -2,10 +2,7 @@
 //! each cache line of code has to be fetched anew, and this takes fewer of them than `Instant` and `Duration`.
 
 /// The time of a clock that never goes back, in nanoseconds since some moment in the past.
-#[inline]
-pub(crate) fn nanos() -> u64 {
-    imp::nanos()
-}
+pub(crate) use imp::nanos;
 
 /// How long ago `begin` was, in nanoseconds. 0 if the clock has gone back all the same, as it may where a machine is
 /// stopped and goes on elsewhere.
@@ -24,7 +21,7 @@ mod imp {
     const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
 
     #[inline]
-    pub(super) fn nanos() -> u64 {
+    pub(crate) fn nanos() -> u64 {
         let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: `now` is a valid place for the result. The call cannot fail: every Unix has this clock.
         unsafe { libc::clock_gettime(CLOCK, &raw mut now) };
@@ -38,7 +35,7 @@ mod imp {
 
     use crate::sys::process::ProcessCell;
 
-    pub(super) fn nanos() -> u64 {
+    pub(crate) fn nanos() -> u64 {
         static FIRST_USE: ProcessCell<Instant> = ProcessCell::new();
         // Never 0, so that nobody takes the first time for none.
         FIRST_USE.get_or_init(Instant::now).elapsed().as_nanos() as u64 + 1

@@ -90,9 +90,9 @@ impl FromStr for CpuMask {
 pub(crate) fn write_cpu_list(f: &mut fmt::Formatter<'_>, cpus: &[usize]) -> fmt::Result {
     for (number, run) in cpus.chunk_by(|&cpu, &next| cpu.checked_add(1) == Some(next)).enumerate() {
         let separator = if number == 0 { "" } else { "," };
-        match run {
-            [cpu] => write!(f, "{separator}{cpu}")?,
-            _ => write!(f, "{separator}{}-{}", run[0], run[run.len() - 1])?,
+        write!(f, "{separator}{}", run[0])?;
+        if let [_, .., last] = run {
+            write!(f, "-{last}")?;
         }
     }
     Ok(())
@@ -120,10 +120,7 @@ pub(crate) fn parse_cpu_list(text: &str) -> Result<Vec<usize>, String> {
 
 /// Reads one number or one range, and returns its first and last CPU.
 fn parse_range(entry: &str) -> Result<(usize, usize), String> {
-    let Some((first, last)) = entry.split_once('-') else {
-        let cpu = parse_cpu(entry)?;
-        return Ok((cpu, cpu));
-    };
+    let (first, last) = entry.split_once('-').unwrap_or((entry, entry));
     let (first, last) = (parse_cpu(first)?, parse_cpu(last)?);
     if first > last {
         return Err(format!("the range {first}-{last} runs backwards"));

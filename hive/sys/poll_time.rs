@@ -116,7 +116,7 @@ impl PollTime {
         match self.asleep_since.take() {
             Some(began) => Some(TimedWait { began, ended: Instant::now(), has_slept: true }),
             // Not the present time: to read the clock once more would delay the region.
-            None => Some(TimedWait { began: spinner.began()?, ended: spinner.last_seen()?, has_slept: false }),
+            None => Some(TimedWait { began: spinner.began()?, ended: spinner.last_seen?, has_slept: false }),
         }
     }
 

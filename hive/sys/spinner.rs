@@ -120,7 +120,7 @@ impl WaitPolicy {
     /// The spinner for a wait in which a worker does not poll.
     pub(crate) fn spent_spinner(&self) -> Spinner<'_> {
         let (spinner, now) = (self.spinner_with_time(Duration::ZERO), Some(Instant::now()));
-        Spinner { polls: AFTER_POLLS, yields: MAX_YIELDS, deadline: now, now, ..spinner }
+        Spinner { polls: AFTER_POLLS, yields: MAX_YIELDS, deadline: now, last_seen: now, ..spinner }
     }
 
     /// A spinner that polls for `spin`. If there are fewer CPUs than threads that want one, or the hive is not to poll,
@@ -138,7 +138,7 @@ impl WaitPolicy {
             is_short_of_cpus: false,
             leaves_shared_cpu: false,
             deadline: None,
-            now: None,
+            last_seen: None,
         }
     }
 }
@@ -168,8 +168,8 @@ pub(crate) struct Spinner<'p> {
     leaves_shared_cpu: bool,
     /// When the second phase ends. None: the clock has not been read yet, or the phase has no end.
     deadline: Option<Instant>,
-    /// When the clock was read last.
-    now: Option<Instant>,
+    /// When the clock was read last, which is not long ago. None: it has not been read yet.
+    pub(crate) last_seen: Option<Instant>,
 }
 
 impl Spinner<'_> {
@@ -235,7 +235,7 @@ impl Spinner<'_> {
             return true;
         }
         let now = Instant::now();
-        self.now = Some(now);
+        self.last_seen = Some(now);
         // A spin time beyond the range of the clock is endless.
         self.deadline = self.deadline.or_else(|| now.checked_add(self.spin));
         if self.deadline.is_some_and(|deadline| now >= deadline) {
@@ -261,11 +261,6 @@ impl Spinner<'_> {
     /// When the wait began, or a little later. None: the clock has not been read yet.
     pub(crate) fn began(&self) -> Option<Instant> {
         self.deadline?.checked_sub(self.spin)
-    }
-
-    /// When the clock was read last, which is not long ago.
-    pub(crate) fn last_seen(&self) -> Option<Instant> {
-        self.now
     }
 
     /// Whether to look for tasks as well as at what is polled. In the first phase that is done only now and then,

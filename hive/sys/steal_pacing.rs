@@ -38,6 +38,7 @@ const WORK_PER_STEAL_OF_MANY: u32 = 4;
 const SHORTEST_VAIN_PAUSE: Duration = Duration::from_nanos(500);
 
 /// What one worker knows of its steals.
+#[derive(Default)]
 pub(crate) struct StealPacing {
     /// How long the last pause was. Zero: a steal has paid since.
     pause: Cell<Duration>,
@@ -50,7 +51,7 @@ pub(crate) struct StealPacing {
     /// How long the worker has waited in such tasks, and had nothing to run meanwhile, since it exists.
     waited: Cell<Duration>,
     /// The victim of the last steal, and what `BeeCounters::progress` was there.
-    last_victim: Cell<(u32, u64)>,
+    last_victim: Cell<Option<(u32, u64)>>,
 }
 
 /// A steal of one task.
@@ -65,22 +66,12 @@ pub(crate) struct TimedSteal {
 }
 
 impl StealPacing {
-    pub(crate) fn new() -> Self {
-        Self {
-            pause: Cell::new(Duration::ZERO),
-            until: Cell::new(None),
-            last_steal: Cell::new(None),
-            measured_depth: Cell::new(0),
-            waited: Cell::new(Duration::ZERO),
-            last_victim: Cell::new((u32::MAX, 0)),
-        }
-    }
-
     /// Whether bee `victim`, from which a task has just been stolen, has done anything since the last steal, if that
     /// was from the same bee. If not, pauses begin short again, as after a steal that has paid. `progress`: what
     /// `BeeCounters::progress` is there now.
     pub(crate) fn is_owner_at_work(&self, victim: u32, progress: u64) -> bool {
-        let is_at_work = self.last_victim.replace((victim, progress)) != (victim, progress);
+        let this_one = Some((victim, progress));
+        let is_at_work = self.last_victim.replace(this_one) != this_one;
         if !is_at_work {
             self.pause.set(Duration::ZERO);
         }
@@ -203,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_steal_that_does_not_pay_is_followed_by_a_pause_that_grows() {
-        let (pacing, now) = (StealPacing::new(), Instant::now());
+        let (pacing, now) = (StealPacing::default(), Instant::now());
         let pauses = [(); 9].map(|()| {
             pacing.learn_from(STEAL, 4, STEAL * 3, now);
             pacing.until.get().unwrap() - now
@@ -214,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_task_that_was_not_stolen_is_not_measured() {
-        let pacing = StealPacing::new();
+        let pacing = StealPacing::default();
         let steal = || pacing.measure(|| Some(()), || true, || true);
         assert!(steal().is_some() && pacing.begin_task().is_some());
         assert!(pacing.begin_task().is_none());
@@ -225,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_steal_that_pays_ends_the_pauses() {
-        let (pacing, now) = (StealPacing::new(), Instant::now());
+        let (pacing, now) = (StealPacing::default(), Instant::now());
         (0..5).for_each(|_| pacing.learn_from(STEAL, 4, STEAL * 3, now));
         pacing.until.set(None);
         pacing.learn_from(STEAL, 4, STEAL * 4, now);
@@ -236,14 +227,14 @@ mod tests {
 
     #[test]
     fn a_steal_that_was_interrupted_does_not_make_a_longer_pause() {
-        let (pacing, now) = (StealPacing::new(), Instant::now());
+        let (pacing, now) = (StealPacing::default(), Instant::now());
         pacing.learn_from(COST_OF_WAKING * 100, 4, STEAL, now);
         assert_eq!(pacing.until.get(), Some(now + COST_OF_WAKING));
     }
 
     #[test]
     fn the_pause_ends() {
-        let pacing = StealPacing::new();
+        let pacing = StealPacing::default();
         pacing.learn_from(Duration::from_millis(1), 4, Duration::ZERO, Instant::now());
         let mut ended = 0;
         while !pacing.may_steal(|| ended += 1) {}
@@ -254,7 +245,7 @@ mod tests {
 
     #[test]
     fn what_a_stolen_task_waits_is_not_its_work() {
-        let pacing = StealPacing::new();
+        let pacing = StealPacing::default();
         let sleep = || std::thread::sleep(Duration::from_millis(120));
         // Inside of another stolen task, so that waits are measured.
         pacing.measure(|| Some(()), || true, || true);
@@ -280,7 +271,7 @@ mod tests {
 
     #[test]
     fn only_a_task_that_was_stolen_alone_is_measured() {
-        let pacing = StealPacing::new();
+        let pacing = StealPacing::default();
         assert_eq!(pacing.measure(|| Some(1), || false, || true), Some(1));
         assert!(pacing.begin_task().is_none());
         assert_eq!(pacing.measure(|| None::<u32>, || true, || true), None);
@@ -292,7 +283,7 @@ mod tests {
 
     #[test]
     fn an_owner_that_has_done_nothing_since_the_last_steal_is_not_at_work() {
-        let pacing = StealPacing::new();
+        let pacing = StealPacing::default();
         let at_work = [(1, 5), (1, 5), (1, 6), (2, 6), (2, 6), (1, 6)].map(|(victim, progress)| {
             pacing.pause.set(COST_OF_WAKING);
             let is_at_work = pacing.is_owner_at_work(victim, progress);
@@ -304,7 +295,7 @@ mod tests {
 
     #[test]
     fn the_last_task_of_a_deque_has_to_be_longer_than_one_of_many() {
-        let pacing = StealPacing::new();
+        let pacing = StealPacing::default();
         let steal_of = |was_last| {
             pacing.measure(|| Some(()), || true, || was_last);
             let steal = pacing.begin_task().unwrap();

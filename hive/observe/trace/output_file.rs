@@ -85,26 +85,22 @@ fn own_descriptor(_: &Path, _: &File, _: &Metadata) -> Option<File> {
 
 /// Why a file of this kind cannot hold a timeline; None if it can.
 fn unsuitable(metadata: &Metadata) -> Option<io::Error> {
-    (!metadata.is_file() && !is_device(metadata)).then(|| {
-        let is = if metadata.is_dir() { "a directory" } else { kind_name(metadata) };
+    unsuitable_kind(metadata).map(|is| {
         io::Error::other(format!("it is {is}, and a timeline needs a regular file, or a device such as /dev/null"))
     })
 }
 
+/// What the file is, if it is neither a regular file nor a character device.
 #[cfg(unix)]
-fn is_device(metadata: &Metadata) -> bool {
-    std::os::unix::fs::FileTypeExt::is_char_device(&metadata.file_type())
-}
-
-/// What the file is, if it is neither regular nor a character device nor a directory.
-#[cfg(unix)]
-fn kind_name(metadata: &Metadata) -> &'static str {
+fn unsuitable_kind(metadata: &Metadata) -> Option<&'static str> {
     use std::os::unix::fs::FileTypeExt;
     let kind = metadata.file_type();
     match () {
-        () if kind.is_fifo() => "a pipe",
-        () if kind.is_socket() => "a socket",
-        () => "a block device",
+        () if kind.is_file() || kind.is_char_device() => None,
+        () if kind.is_dir() => Some("a directory"),
+        () if kind.is_fifo() => Some("a pipe"),
+        () if kind.is_socket() => Some("a socket"),
+        () => Some("a block device"),
     }
 }
 
@@ -120,13 +116,8 @@ fn set_blocking(file: &File) -> io::Result<()> {
 
 /// Kinds of files are not told apart on these systems: anything that can be opened is accepted.
 #[cfg(not(unix))]
-fn is_device(_: &Metadata) -> bool {
-    true
-}
-
-#[cfg(not(unix))]
-fn kind_name(_: &Metadata) -> &'static str {
-    "something else"
+fn unsuitable_kind(_: &Metadata) -> Option<&'static str> {
+    None
 }
 
 #[cfg(not(unix))]

@@ -90,7 +90,7 @@ impl<'c> TaskContext<'c> {
             pool_rules: team.fixed.pool_rules,
             visible_levels_left: Cell::new(team.fixed.pool_rules.map_or(0, |rules| rules.visible_levels)),
             held_credit: HeldCredit::new(),
-            steal_pacing: StealPacing::new(),
+            steal_pacing: StealPacing::default(),
             search_count: Cell::new(0),
             is_inactive: Cell::new(false),
             woke_without_work: Cell::new(false),

@@ -215,13 +215,10 @@ impl PollTime {
 }
 
 /// In a model the pauses between steals do not end before the worker falls asleep, or there are none.
+#[derive(Default)]
 pub(crate) struct StealPacing;
 
 impl StealPacing {
-    pub(crate) fn new() -> Self {
-        Self
-    }
-
     pub(crate) fn may_steal(&self, _: impl FnOnce()) -> bool {
         !self.is_paused()
     }
