@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::observe::body_times::BodyTimes;
-use crate::sys::cost_of_waking::COST_OF_WAKING;
-use crate::sys::part_time::PartTime;
+use crate::sys::part_time::{COST_OF_WAKING, PartTime};
 
 /// What is left of a longer time at each record: a part of 1 ms is remembered for a hundred records, which is about as
 /// long as it takes to gain as much by short parts.
@@ -59,14 +58,14 @@ impl ColdParts {
     #[cold]
     fn record_last(&self, begin: Instant) -> PartTime {
         let part = PartTime::since(begin);
-        self.last.store(part.duration().as_nanos().clamp(1, u64::MAX.into()) as u64, Ordering::Relaxed);
+        self.last.store(part.0.as_nanos().clamp(1, u64::MAX.into()) as u64, Ordering::Relaxed);
         part
     }
 
     /// Records how long a bee's part of a region has taken that is no loop and whose body has this hash.
     #[cold]
     pub(crate) fn record(&self, body: u64, work: PartTime) {
-        self.times.record(body, work.duration().as_nanos() as f32, FORGET);
+        self.times.record(body, work.0.as_nanos() as f32, FORGET);
     }
 
     /// Whether the parts of a region whose body has this hash are known to take no longer than it takes to wake a
@@ -84,7 +83,7 @@ mod tests {
     fn a_body_is_short_if_its_longest_parts_were() {
         let (parts, body) = (ColdParts::new(), 77);
         let is_short_after = |part| {
-            parts.record(body, PartTime::from(part));
+            parts.record(body, PartTime(part));
             parts.are_short(body)
         };
         assert!(is_short_after(COST_OF_WAKING / 2));

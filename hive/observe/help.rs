@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 
 use crate::sys::clock;
-use crate::sys::cost_of_waking::NANOS_OF_WAKING;
+use crate::sys::part_time::NANOS_OF_WAKING;
 
 /// How much longer than what was lost loops run on their callers.
 const TIMES_OF_LOSS: u64 = 4;

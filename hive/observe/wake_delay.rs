@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 
 use crate::sys::clock;
-use crate::sys::cost_of_waking::NANOS_OF_WAKING;
+use crate::sys::part_time::NANOS_OF_WAKING;
 
 /// The shortest delay, whatever was measured: to wake a thread takes CPU time from others as well.
 const SHORTEST: u64 = NANOS_OF_WAKING / 2;

@@ -22,8 +22,8 @@ use crate::protocol::region::parts_in_turn::PartsInTurn;
 use crate::region::nesting;
 use crate::sync::{Counter, Deadline};
 use crate::sys::clock;
-use crate::sys::cost_of_waking::NANOS_OF_WAKING;
 use crate::sys::fork::with_abort_in_child;
+use crate::sys::part_time::NANOS_OF_WAKING;
 
 /// A loop that gains more than so many nanoseconds by help asks for it even if it has been worth nothing of late: a
 /// worker without a CPU gets one after a few milliseconds.

@@ -15,7 +15,7 @@ use crate::protocol::region::region_context::RegionContext;
 use crate::region::nesting;
 use crate::sync::{Counter, Deadline};
 use crate::sys::clock;
-use crate::sys::cost_of_waking::NANOS_OF_WAKING;
+use crate::sys::part_time::NANOS_OF_WAKING;
 
 /// How far the calling thread has come with a loop by itself.
 #[derive(Clone, Copy)]

@@ -6,7 +6,7 @@ use crate::pool::loop_costs::{LoopSize, gain_of};
 use crate::pool::shared::Shared;
 use crate::pool::sharing::Sharing;
 use crate::sync::Deadline;
-use crate::sys::cost_of_waking::NANOS_OF_WAKING;
+use crate::sys::part_time::NANOS_OF_WAKING;
 
 /// What is known of a loop that finds all workers asleep. All times are in nanoseconds.
 #[derive(Clone, Copy)]

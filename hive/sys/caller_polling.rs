@@ -8,7 +8,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use crate::sys::cost_of_waking::COST_OF_WAKING;
+use crate::sys::part_time::COST_OF_WAKING;
 
 /// The highest score, and the lowest one with which a thread polls. A thread begins with the highest.
 const MAX_SCORE: u8 = 3;

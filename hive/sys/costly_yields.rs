@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::yield_now;
 
 use crate::sys::clock;
-use crate::sys::cost_of_waking::NANOS_OF_WAKING;
+use crate::sys::part_time::NANOS_OF_WAKING;
 
 /// A yield that takes longer than so many nanoseconds is a long one.
 const LONG: u64 = 4 * NANOS_OF_WAKING;

@@ -12,7 +12,6 @@ pub(crate) mod caller_polling;
 pub(crate) mod cgroups;
 pub(crate) mod changed_words;
 pub(crate) mod clock;
-pub(crate) mod cost_of_waking;
 pub(crate) mod costly_yields;
 pub(crate) mod cpu_count;
 pub(crate) mod cpu_mask;

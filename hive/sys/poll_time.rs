@@ -14,8 +14,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::sys::cost_of_waking::COST_OF_WAKING;
-use crate::sys::part_time::PartTime;
+use crate::sys::part_time::{COST_OF_WAKING, PartTime};
 use crate::sys::spinner::Spinner;
 use crate::sys::wait::WaitPolicy;
 
@@ -128,7 +127,7 @@ impl PollTime {
         let gap = wait.ended - wait.began;
         let is_alone = is_short && gap > self.spin;
         self.short_regions = if is_alone { SHORT_REGIONS.min(self.short_regions + 1) } else { 0 };
-        self.learn_from(gap, is_loop.then(|| part.duration()));
+        self.learn_from(gap, is_loop.then_some(part.0));
     }
 
     /// Learns how long to poll from a region that came after `gap`. `part`: how long the worker's part took, if the

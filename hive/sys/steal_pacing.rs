@@ -22,7 +22,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use crate::sys::cost_of_waking::COST_OF_WAKING;
+use crate::sys::part_time::COST_OF_WAKING;
 
 /// A steal pays if the stolen task took at least so many times as long as the steal. The steal itself is the lesser
 /// part of what it costs: its victim offers the task and waits for its result, both bees tell the sleep protocol what

@@ -14,8 +14,8 @@
 //! the call that sets it.)
 
 use crate::sys::affinity;
-use crate::sys::cost_of_waking::NANOS_OF_WAKING;
 use crate::sys::cpu_mask::CpuMask;
+use crate::sys::part_time::NANOS_OF_WAKING;
 use crate::sys::ticks::Moment;
 use crate::sys::wait::WaitPolicy;
 

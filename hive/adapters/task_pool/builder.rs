@@ -22,7 +22,7 @@ use crate::protocol::region::max_bees::MAX_BEES;
 use crate::protocol::region::shape::BarrierShape;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::region::nesting;
-use crate::sys::cost_of_waking::COST_OF_WAKING;
+use crate::sys::part_time::COST_OF_WAKING;
 use crate::topology::machine_info::MachineInfo;
 use crate::topology::pin_policy::Pin;
 use crate::topology::place_map::PlaceMap;
