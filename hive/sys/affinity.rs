@@ -34,9 +34,9 @@ pub(crate) use linux::query_error;
 pub(crate) use linux::{OtherThread, apply, current_cpu, query};
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(crate) use elsewhere::{apply, current_cpu, query};
+pub(crate) use elsewhere::{apply, query};
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(crate) use no_other_threads::OtherThread;
+pub(crate) use not_portable::{OtherThread, current_cpu};
 
 /// Moves the calling thread off a CPU that is among `cpus`, if it may run elsewhere. It is not bound: its mask is as
 /// before. Returns whether it was on one of `cpus`.
@@ -253,11 +253,6 @@ mod elsewhere {
     use crate::sys::fork;
     use crate::sys::process::ProcessCell;
 
-    /// There is no portable way to ask for this.
-    pub(crate) fn current_cpu() -> Option<usize> {
-        None
-    }
-
     /// The CPUs that the calling thread may run on.
     pub(crate) fn query() -> Result<CpuMask, CallError> {
         let call = "hwloc_get_cpubind";
@@ -292,11 +287,6 @@ mod elsewhere {
     use crate::sys::affinity::CallError;
     use crate::sys::cpu_mask::CpuMask;
 
-    /// There is no portable way to ask for this.
-    pub(crate) fn current_cpu() -> Option<usize> {
-        None
-    }
-
     /// The CPUs that the calling thread may run on.
     pub(crate) fn query() -> Result<CpuMask, CallError> {
         let cores = core_affinity::get_core_ids();
@@ -315,13 +305,17 @@ mod elsewhere {
     }
 }
 
-/// Where no thread can bind another one.
+/// What there is no portable way to do: a thread does not know its CPU, and cannot bind another thread.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-mod no_other_threads {
+mod not_portable {
     use std::convert::Infallible;
 
     use crate::sys::affinity::CallError;
     use crate::sys::cpu_mask::CpuMask;
+
+    pub(crate) fn current_cpu() -> Option<usize> {
+        None
+    }
 
     #[derive(Clone, Copy, Debug)]
     pub(crate) struct OtherThread(Infallible);

@@ -31,6 +31,11 @@ pub(crate) fn memory_limits(threads: u64, stack: Option<usize>) -> Vec<ThreadLim
     [mapping_limit(threads), address_space_limit(stack)].into_iter().flatten().collect()
 }
 
+/// A limit on the number of threads.
+fn limit_on_threads(name: &str, max: u64, used: u64, remedy: &str) -> ThreadLimit {
+    ThreadLimit { name: name.to_owned(), max, used, reserved: 0, per_thread: 1, remedy: remedy.to_owned() }
+}
+
 /// The limits on the number of threads, as far as they can be read. If one of them is exceeded, making a thread fails,
 /// and the process does not end.
 pub(crate) fn number_limits() -> Vec<ThreadLimit> {
@@ -84,14 +89,10 @@ fn default_stack_size() -> usize {
 
 /// The limit on the threads of the whole system.
 fn system_thread_limit() -> Option<ThreadLimit> {
-    Some(ThreadLimit {
-        name: "threads of the system (kernel.threads-max)".to_owned(),
-        max: read_number("/proc/sys/kernel/threads-max")?,
-        used: threads_in_loadavg(&kernel_file::line("/proc/loadavg")?)?,
-        reserved: 0,
-        per_thread: 1,
-        remedy: "have the administrator raise it (sysctl -w kernel.threads-max=...)".to_owned(),
-    })
+    let max = read_number("/proc/sys/kernel/threads-max")?;
+    let used = threads_in_loadavg(&kernel_file::line("/proc/loadavg")?)?;
+    let remedy = "have the administrator raise it (sysctl -w kernel.threads-max=...)";
+    Some(limit_on_threads("threads of the system (kernel.threads-max)", max, used, remedy))
 }
 
 /// The number of threads of the system, from a line such as `0.20 0.18 0.12 1/80 11206`.
@@ -107,14 +108,8 @@ fn user_thread_limit() -> Option<ThreadLimit> {
     if is_exempt(&status)? {
         return None;
     }
-    Some(ThreadLimit {
-        name: "threads of the user (ulimit -u)".to_owned(),
-        max,
-        used: status_field(&status, "Threads")?.parse().ok()?,
-        reserved: 0,
-        per_thread: 1,
-        remedy: "raise it (ulimit -u)".to_owned(),
-    })
+    let used = status_field(&status, "Threads")?.parse().ok()?;
+    Some(limit_on_threads("threads of the user (ulimit -u)", max, used, "raise it (ulimit -u)"))
 }
 
 /// Whether the limit on a user's threads does not apply: it does not to the superuser, nor with CAP_SYS_ADMIN or
@@ -145,14 +140,9 @@ fn cgroup_limits() -> Vec<ThreadLimit> {
 /// The limit of one control group. None: the group has no limit (its file says "max").
 fn cgroup_limit(directory: &Path) -> Option<ThreadLimit> {
     let file = directory.join("pids.max");
-    Some(ThreadLimit {
-        name: format!("threads of the control group ({})", file.display()),
-        max: read_number(&file)?,
-        used: read_number(directory.join("pids.current"))?,
-        reserved: 0,
-        per_thread: 1,
-        remedy: "raise it (as of a container: docker run --pids-limit, TasksMax of systemd)".to_owned(),
-    })
+    let (max, used) = (read_number(&file)?, read_number(directory.join("pids.current"))?);
+    let remedy = "raise it (as of a container: docker run --pids-limit, TasksMax of systemd)";
+    Some(limit_on_threads(&format!("threads of the control group ({})", file.display()), max, used, remedy))
 }
 
 fn read_number(file: impl AsRef<Path>) -> Option<u64> {
