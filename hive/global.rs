@@ -3,7 +3,7 @@
 //! global one.
 
 use std::convert::Infallible;
-use std::ops::{Deref, Range};
+use std::ops::Range;
 
 use crate::loops::shared_loop::Loop;
 use crate::observe::stats::Stats;
@@ -57,11 +57,11 @@ fn build_global() -> &'static Hive {
     build_global_by(Hive::builder())
 }
 
-/// Builds the global hive for a call that waits for it.
+/// The global hive for a call that waits for it.
 #[cold]
 #[inline(never)]
-fn build_global_for_call() -> &'static Hive {
-    build_global_by(Hive::builder().urgent())
+fn global_for_call() -> &'static Hive {
+    GLOBAL.get().unwrap_or_else(|| build_global_by(Hive::builder().urgent()))
 }
 
 fn build_global_by(builder: Builder) -> &'static Hive {
@@ -69,49 +69,29 @@ fn build_global_by(builder: Builder) -> &'static Hive {
     GLOBAL.get_or_make(|| Ok(build())).unwrap_or_else(|never: Infallible| match never {})
 }
 
-/// The hive that a free function acts on. It is made and dropped inside of one call, and so inside of the region or
-/// task that it was found by.
-enum CurrentHive {
-    /// The calling thread works for no hive.
-    Global(&'static Hive),
-    /// The hive that the calling thread works for.
-    Borrowed(BorrowedHive),
-}
-
-impl Deref for CurrentHive {
-    type Target = Hive;
-
-    #[inline(always)]
-    fn deref(&self) -> &Hive {
-        match self {
-            Self::Global(hive) => hive,
-            Self::Borrowed(hive) => hive,
-        }
-    }
-}
-
-/// The current hive, as a `&Hive`: the one that the calling thread works for as a bee, in a region, a task or an
-/// `install`; otherwise the global one. The argument names a variable, declared and not assigned, that owns what is
-/// borrowed.
+/// Calls a method of the current hive: the one that the calling thread works for as a bee, in a region, a task or an
+/// `install`; otherwise the global one.
 ///
 /// It is a macro so that the usual case, the global hive, is a pointer and nothing else.
 macro_rules! current_hive {
-    ($found:ident) => {
-        match crate::global::global_outside_of_hives() {
+    ($($call:tt)*) => {{
+        let borrowed;
+        let hive = match crate::global::global_outside_of_hives() {
             Some(hive) => hive,
             None => {
-                $found = crate::global::find_current_hive();
-                &*$found
+                borrowed = crate::global::borrow_hive();
+                borrowed.as_deref().unwrap_or_else(|| crate::global::global_for_call())
             }
-        }
-    };
+        };
+        hive.$($call)*
+    }};
 }
 
 mod regions;
-mod slices;
 
-pub use regions::{spmd, spmd_all, spmd_all_map, spmd_map, spmd_reduce, try_spmd};
-pub use slices::{par_for_mut, par_rows_mut, par_zip_mut};
+pub use regions::{
+    par_for_mut, par_rows_mut, par_zip_mut, spmd, spmd_all, spmd_all_map, spmd_map, spmd_reduce, try_spmd,
+};
 
 /// The global hive, if it exists and the calling thread is inside of no hive.
 #[inline(always)]
@@ -119,15 +99,14 @@ fn global_outside_of_hives() -> Option<&'static Hive> {
     GLOBAL.get().filter(|_| !nesting::is_inside_any())
 }
 
-/// The current hive of a thread that is inside of something, or that makes the first call in its process.
+/// The hive that the calling thread works for; None if it works for none. Kept out of line, as above.
 #[cold]
 #[inline(never)]
 #[expect(unsafe_code, reason = "borrows a hive for one call")]
-fn find_current_hive() -> CurrentHive {
-    // SAFETY: every caller drops the result before it returns, and it has been called inside of the region or task.
-    let borrowed = unsafe { Hive::of_calling_thread() };
-    let global = || GLOBAL.get().unwrap_or_else(build_global_for_call);
-    borrowed.map_or_else(|| CurrentHive::Global(global()), CurrentHive::Borrowed)
+fn borrow_hive() -> Option<BorrowedHive> {
+    // SAFETY: only `current_hive` calls this, which drops the result before its caller returns, and that one has been
+    // called inside of the region or task.
+    unsafe { Hive::of_calling_thread() }
 }
 
 /// The number of bees of the [current](crate#which-hive) hive, including the queen. See [`Hive::bees`].
@@ -143,8 +122,7 @@ fn find_current_hive() -> CurrentHive {
 /// ```
 #[doc(alias("num_threads", "omp_get_max_threads", "current_num_threads", "available_parallelism"))]
 pub fn bees() -> usize {
-    let found;
-    current_hive!(found).bees()
+    current_hive!(bees())
 }
 
 /// Builds the global hive with one bee, after building it with the usual settings has failed with `error`.
@@ -179,8 +157,7 @@ fn build_queen_alone(error: &str) -> Hive {
 #[track_caller]
 #[doc(alias("parallel for", "parallel_for", "omp for", "for_each", "par_iter", "omp parallel for", "taskloop"))]
 pub fn par_for<F: Fn(Range<usize>, &Bee<'_>) + Sync>(work: impl Into<Loop>, body: F) {
-    let found;
-    current_hive!(found).par_for(work, body);
+    current_hive!(par_for(work, body));
 }
 
 /// Combines what `map` returns for parts of `range`, on the [current](crate#which-hive) hive. See [`Hive::par_reduce`].
@@ -208,8 +185,7 @@ where
     F: Fn(T, T) -> T + Sync,
     M: Fn(Range<usize>) -> T + Sync,
 {
-    let found;
-    current_hive!(found).par_reduce(work, reduction, map)
+    current_hive!(par_reduce(work, reduction, map))
 }
 
 /// Replaces each element of `data` by its prefix sum, on the [current](crate#which-hive) hive. See [`Hive::par_scan`].
@@ -233,8 +209,7 @@ where
     T: Copy + Send + Sync + 'static,
     F: Fn(T, T) -> T + Sync,
 {
-    let found;
-    current_hive!(found).par_scan(data, reduction, scan);
+    current_hive!(par_scan(data, reduction, scan));
 }
 
 /// Runs two closures, perhaps at the same time, on the [current](crate#which-hive) hive. See [`Hive::join`].
@@ -270,7 +245,7 @@ where
     RA: Send,
     RB: Send,
 {
-    find_current_hive().join(a, b)
+    current_hive!(join(a, b))
 }
 
 /// Runs `body` and the tasks that it spawns on the [current](crate#which-hive) hive. See [`Hive::scope`].
@@ -285,8 +260,7 @@ where
 /// As [`Hive::scope`].
 #[doc(alias("taskgroup", "omp taskgroup"))]
 pub fn scope<'scope, R: Send>(body: impl FnOnce(&Scope<'scope>) -> R + Send) -> R {
-    let found;
-    current_hive!(found).scope(body)
+    current_hive!(scope(body))
 }
 
 /// Queues a task on the [current](crate#which-hive) hive. See [`Hive::spawn`].
@@ -304,8 +278,7 @@ pub fn scope<'scope, R: Send>(body: impl FnOnce(&Scope<'scope>) -> R + Send) -> 
 /// As [`Hive::spawn`].
 #[doc(alias = "omp task")]
 pub fn spawn(task: impl FnOnce() + Send + 'static) {
-    let found;
-    current_hive!(found).spawn(task);
+    current_hive!(spawn(task));
 }
 
 /// Queues a task that only one bee of the [current](crate#which-hive) hive runs. See [`Hive::spawn_on`].
@@ -321,8 +294,7 @@ pub fn spawn(task: impl FnOnce() + Send + 'static) {
 /// # Panics
 /// As [`Hive::spawn_on`].
 pub fn spawn_on(bee: usize, task: impl FnOnce() + Send + 'static) {
-    let found;
-    current_hive!(found).spawn_on(bee, task);
+    current_hive!(spawn_on(bee, task));
 }
 
 /// What the bees of the [current](crate#which-hive) hive have done so far. See [`Hive::stats`].
@@ -331,8 +303,7 @@ pub fn spawn_on(bee: usize, task: impl FnOnce() + Send + 'static) {
 /// println!("{}", hive::stats());
 /// ```
 pub fn stats() -> Stats {
-    let found;
-    current_hive!(found).stats()
+    current_hive!(stats())
 }
 
 /// Which settings of the [current](crate#which-hive) hive are in effect, and why. See [`Hive::report`].
@@ -341,8 +312,7 @@ pub fn stats() -> Stats {
 /// println!("{}", hive::report());
 /// ```
 pub fn report() -> Report {
-    let found;
-    current_hive!(found).report()
+    current_hive!(report())
 }
 
 /// Runs `work` once on each worker of the [current](crate#which-hive) hive, not on its queen. See [`Hive::broadcast`].
@@ -356,8 +326,7 @@ pub fn report() -> Report {
 /// # Panics
 /// As [`Hive::broadcast`].
 pub fn broadcast<R: Send>(work: impl Fn(usize) -> R + Sync) -> Vec<R> {
-    let found;
-    current_hive!(found).broadcast(work)
+    current_hive!(broadcast(work))
 }
 
 /// Runs `work` as a bee of the [current](crate#which-hive) hive. See [`Hive::install`].
@@ -370,8 +339,7 @@ pub fn broadcast<R: Send>(work: impl Fn(usize) -> R + Sync) -> Vec<R> {
 /// As [`Hive::install`].
 #[doc(alias = "ThreadPool::install")]
 pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
-    let found;
-    current_hive!(found).install(work)
+    current_hive!(install(work))
 }
 
 /// Changes the size of the [current](crate#which-hive) hive to `bees` bees. See [`Hive::resize`].
@@ -386,8 +354,7 @@ pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
 /// As [`Hive::resize`].
 #[doc(alias("omp_set_num_threads", "num_threads"))]
 pub fn resize(bees: usize) -> Result<(), Error> {
-    let found;
-    current_hive!(found).resize(bees)
+    current_hive!(resize(bees))
 }
 
 /// Keeps the bees of the [current](crate#which-hive) hive polling while `section` runs. See [`Hive::keep_spinning`].
@@ -403,8 +370,7 @@ pub fn resize(bees: usize) -> Result<(), Error> {
 /// ```
 #[doc(alias("OMP_WAIT_POLICY", "busy wait"))]
 pub fn keep_spinning<R>(section: impl FnOnce() -> R) -> R {
-    let found;
-    current_hive!(found).keep_spinning(section)
+    current_hive!(keep_spinning(section))
 }
 
 /// Sends the bees of the [current](crate#which-hive) hive to sleep at once. See [`Hive::stop_spinning`].
@@ -414,8 +380,7 @@ pub fn keep_spinning<R>(section: impl FnOnce() -> R) -> R {
 /// hive::stop_spinning(); // a library with threads of its own comes next
 /// ```
 pub fn stop_spinning() {
-    let found;
-    current_hive!(found).stop_spinning();
+    current_hive!(stop_spinning());
 }
 
 /// Waits until no surplus worker of the [current](crate#which-hive) hive is on a core. See [`Hive::wait_until_parked`].
@@ -427,6 +392,5 @@ pub fn stop_spinning() {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn wait_until_parked() {
-    let found;
-    current_hive!(found).wait_until_parked();
+    current_hive!(wait_until_parked());
 }

@@ -1,9 +1,13 @@
-//! The free functions that begin regions.
+//! The free functions that begin regions, and those for loops that write to slices.
 
+use std::ops::Range;
+
+use crate::loops::slice_schedule::SliceSchedule;
 use crate::pool::error::Error;
 #[cfg(doc)]
 use crate::pool::handle::Hive;
 use crate::region::bee::Bee;
+use crate::slices::par_zip::MutSlices;
 
 /// Runs a region on the [current](crate#which-hive) hive: `body` once on each of `bees` bees, including the caller. See
 /// [`Hive::spmd`].
@@ -25,8 +29,7 @@ use crate::region::bee::Bee;
 #[track_caller]
 #[doc(alias("parallel", "omp parallel", "parallel region", "fork-join", "broadcast"))]
 pub fn spmd<F: Fn(&Bee<'_>) + Sync>(bees: usize, body: F) {
-    let found;
-    current_hive!(found).spmd(bees, body);
+    current_hive!(spmd(bees, body));
 }
 
 /// Runs a region on the [current](crate#which-hive) hive, or returns an error if it cannot start. See
@@ -40,8 +43,7 @@ pub fn spmd<F: Fn(&Bee<'_>) + Sync>(bees: usize, body: F) {
 /// As [`Hive::try_spmd`].
 #[inline]
 pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(bees: usize, body: F) -> Result<(), Error> {
-    let found;
-    current_hive!(found).try_spmd(bees, body)
+    current_hive!(try_spmd(bees, body))
 }
 
 /// Runs a region on the [current](crate#which-hive) hive and returns what `body` returned on each bee, in the order of
@@ -56,8 +58,7 @@ pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(bees: usize, body: F) -> Result<(), Erro
 #[track_caller]
 #[doc(alias("parallel", "omp parallel", "parallel region", "fork-join", "broadcast"))]
 pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(bees: usize, body: F) -> Vec<R> {
-    let found;
-    current_hive!(found).spmd_map(bees, body)
+    current_hive!(spmd_map(bees, body))
 }
 
 /// Runs a region on the [current](crate#which-hive) hive and combines what `body` returned on the bees, in the order of
@@ -77,8 +78,7 @@ where
     F: Fn(&Bee<'_>) -> R + Sync,
     C: FnMut(R, R) -> R,
 {
-    let found;
-    current_hive!(found).spmd_reduce(bees, body, combine)
+    current_hive!(spmd_reduce(bees, body, combine))
 }
 
 /// Runs a region of all bees that the [current](crate#which-hive) hive has now. See [`Hive::spmd_all`].
@@ -97,8 +97,7 @@ where
 #[track_caller]
 #[doc(alias("parallel", "omp parallel", "parallel region", "broadcast"))]
 pub fn spmd_all<F: Fn(&Bee<'_>) + Sync>(body: F) {
-    let found;
-    current_hive!(found).spmd_all(body);
+    current_hive!(spmd_all(body));
 }
 
 /// Runs a region of all bees that the [current](crate#which-hive) hive has now, and returns what `body` returned on
@@ -114,6 +113,81 @@ pub fn spmd_all<F: Fn(&Bee<'_>) + Sync>(body: F) {
 #[track_caller]
 #[doc(alias("parallel", "omp parallel", "parallel region", "broadcast"))]
 pub fn spmd_all_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(body: F) -> Vec<R> {
-    let found;
-    current_hive!(found).spmd_all_map(body)
+    current_hive!(spmd_all_map(body))
+}
+
+/// Runs a loop that writes to the elements of a slice, on the [current](crate#which-hive) hive. See
+/// [`Hive::par_for_mut`].
+///
+/// ```
+/// let x = vec![2.0; 1000];
+/// let mut y = vec![1.0; 1000];
+/// hive::par_for_mut(&mut y, hive::Schedule::Static, |range, y, _| {
+///     y.iter_mut().zip(&x[range]).for_each(|(y, x)| *y += 0.5 * x);
+/// });
+/// assert_eq!(y, [2.0; 1000]);
+/// ```
+///
+/// # Panics
+/// As [`Hive::par_for_mut`].
+#[inline]
+#[track_caller]
+#[doc(alias("par_iter_mut", "parallel for", "par_chunks_mut"))]
+pub fn par_for_mut<T: Send, F>(data: &mut [T], schedule: impl SliceSchedule, body: F)
+where
+    F: Fn(Range<usize>, &mut [T], &Bee<'_>) + Sync,
+{
+    current_hive!(par_for_mut(data, schedule, body));
+}
+
+/// Runs a loop that writes to the rows of a slice, on the [current](crate#which-hive) hive. See [`Hive::par_rows_mut`].
+///
+/// ```
+/// // Makes each row of a matrix sum up to one.
+/// let mut matrix = vec![2.0; 50 * 40];
+/// hive::par_rows_mut(&mut matrix, 40, hive::Schedule::Static, |_, rows, _| {
+///     for row in rows.chunks_exact_mut(40) {
+///         let sum: f64 = row.iter().sum();
+///         row.iter_mut().for_each(|x| *x /= sum);
+///     }
+/// });
+/// assert_eq!(matrix, [0.025; 50 * 40]);
+/// ```
+///
+/// # Panics
+/// As [`Hive::par_rows_mut`].
+#[inline]
+#[track_caller]
+#[doc(alias("par_chunks_mut", "par_chunks_exact_mut"))]
+pub fn par_rows_mut<T: Send, F>(data: &mut [T], width: usize, schedule: impl SliceSchedule, body: F)
+where
+    F: Fn(Range<usize>, &mut [T], &Bee<'_>) + Sync,
+{
+    current_hive!(par_rows_mut(data, width, schedule, body));
+}
+
+/// Runs a loop that writes to several slices at once, on the [current](crate#which-hive) hive. See
+/// [`Hive::par_zip_mut`].
+///
+/// ```
+/// let (mut x, mut y) = (vec![3.0; 1000], vec![4.0; 1000]);
+/// hive::par_zip_mut((&mut x, &mut y), hive::Schedule::Static, |_, (x, y), _| {
+///     for (x, y) in x.iter_mut().zip(y) {
+///         let length = f64::hypot(*x, *y);
+///         (*x, *y) = (*x / length, *y / length);
+///     }
+/// });
+/// assert_eq!((x[7], y[7]), (0.6, 0.8));
+/// ```
+///
+/// # Panics
+/// As [`Hive::par_zip_mut`].
+#[inline]
+#[track_caller]
+#[doc(alias("zip", "par_iter_mut", "izip", "multizip"))]
+pub fn par_zip_mut<S: MutSlices, F>(slices: S, schedule: impl SliceSchedule, body: F)
+where
+    F: Fn(Range<usize>, S::Part, &Bee<'_>) + Sync,
+{
+    current_hive!(par_zip_mut(slices, schedule, body));
 }

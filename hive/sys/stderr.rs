@@ -68,8 +68,7 @@ mod tests {
     fn collect_calls(directory: &Path, found: &mut Vec<String>) {
         for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
-            let is_for_users = path.ends_with("examples");
-            if path.is_dir() && !is_for_users {
+            if path.is_dir() {
                 collect_calls(&path, found);
             } else if path.extension().is_some_and(|extension| extension == "rs")
                 && !path.ends_with("stderr.rs")
