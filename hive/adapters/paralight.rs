@@ -32,9 +32,8 @@ use paralight::iter::{Accumulator, ExactSizeAccumulator, GenericThreadPool, Sour
 
 use crate::adapters::work_ranges::WorkRanges;
 use crate::pool::handle::Hive;
-use crate::pool::loop_kind::LoopKind;
+use crate::pool::loop_costs::{LoopKind, Sharing};
 use crate::pool::run_parts::Work;
-use crate::pool::sharing::Sharing;
 use crate::protocol::region::panics::ignore_panic;
 use crate::region::no_double_panic::NoDoublePanic;
 

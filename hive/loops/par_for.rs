@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::loops::shared_loop::Loop;
 use crate::pool::handle::Hive;
-use crate::pool::loop_kind::LoopKind;
+use crate::pool::loop_costs::LoopKind;
 use crate::region::bee::Bee;
 
 impl Hive {

@@ -1,7 +1,7 @@
 //! The schedules: how the indices of a loop are divided among the bees of a team. [`Schedule::division`] says which of
 //! four ways of dividing a schedule uses; `Loop::run_with` in `shared_loop.rs` carries these out.
 
-use crate::pool::sharing::Sharing;
+use crate::pool::loop_costs::Sharing;
 
 /// How the indices of a [`Loop`](crate::loops::shared_loop::Loop) are divided among the bees of a team. These are
 /// OpenMP's schedules, under OpenMP's names where it has them.

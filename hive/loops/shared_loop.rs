@@ -21,9 +21,8 @@ use crate::loops::stealing::StealingLoop;
 use crate::loops::unit_map::UnitMap;
 use crate::loops::unit_queue::{factoring_len, guided_len};
 use crate::loops::{cache, unit_queue, work_range};
-use crate::pool::loop_kind::LoopKind;
+use crate::pool::loop_costs::{LoopKind, Sharing};
 use crate::pool::run_parts::Work;
-use crate::pool::sharing::Sharing;
 use crate::protocol::region::region_context::RegionContext;
 
 /// A loop over a range of indices that a team runs together: which indices there are, and how they are divided among

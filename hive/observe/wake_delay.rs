@@ -1,6 +1,6 @@
 //! How long it takes until a sleeping worker is there to help with a loop, as it is measured: on one machine some ten
-//! microseconds, on another some hundreds, and more the longer the CPUs have been idle. `pool/wake_decision.rs`
-//! asks for it to decide whether to wake the workers for a loop.
+//! microseconds, on another some hundreds, and more the longer the CPUs have been idle. `pool/lone_parts.rs` asks
+//! for it to decide whether to wake the workers for a loop.
 //!
 //! It is guesswork about speed, and so several threads may use it without a lock, and an update may get lost.
 

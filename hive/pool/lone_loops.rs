@@ -8,14 +8,13 @@
 //! take. In all other cases the loop is a region like any other (`regions.rs`). See `docs/lone-loops.md`.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::on_drop::on_drop;
 use crate::pool::error::Error;
-use crate::pool::loop_costs::{LoopSize, is_one_to_time, is_small_gain};
-use crate::pool::loop_kind::{LoopCall, LoopKind};
+use crate::pool::loop_costs::{LoopCall, LoopKind, LoopSize, Sharing, is_one_to_time, is_small_gain};
 use crate::pool::regions::Start;
 use crate::pool::shared::Shared;
-use crate::pool::sharing::Sharing;
 use crate::protocol::QueenGuard;
 use crate::protocol::region::body::{BodyFn, RegionBody};
 use crate::protocol::region::parts_in_turn::PartsInTurn;
@@ -47,14 +46,15 @@ impl Shared {
         let key = if let LoopKind::KnownBy(key, _) = kind { key } else { BodyFn::of::<P>().key() };
         let size = LoopSize { body: key, indices, sharing: kind.sharing() };
         let may_run_as_one = !matches!(kind, LoopKind::OfBees(_));
+        let mut call = LoopCall { bees, is_planned, may_run_as_one, size };
         let most = (self.team.policy().cpus() as u32).max(2);
         if P::RUNS_ANYWHERE && bees > most && !is_planned && self.pays_in_turn(size, most) {
+            call.bees = most;
+            call.size.sharing = Sharing::AsTheyCome;
             let next = AtomicU32::new(1);
-            let size = LoopSize { sharing: Sharing::AsTheyCome, ..size };
-            let call = LoopCall { bees: most, is_planned, may_run_as_one, size };
             return self.run_call(call, &mut PartsInTurn::new(&|part| body.run_part(part), bees, &next));
         }
-        self.run_call(LoopCall { bees, is_planned, may_run_as_one, size }, body)
+        self.run_call(call, body)
     }
 
     /// Whether a loop with more parts than there are CPUs ends sooner if a team of `most` bees runs the parts in turn.
@@ -74,7 +74,8 @@ impl Shared {
             return self.nested_spmd(bees, body, Start::Loop(call));
         }
         let queen_guard = self.team.try_become_queen();
-        if may_run_as_one && (queen_guard.is_none() || self.lone_callers.count() > 0) {
+        // Relaxed: a hint, as wherever this is counted.
+        if may_run_as_one && (queen_guard.is_none() || self.lone_callers.load(Ordering::Relaxed) > 0) {
             return self.run_loop_beside_others(queen_guard, call, body);
         }
         let mut queen_guard = queen_guard.unwrap_or_else(|| self.team.become_queen());
@@ -273,8 +274,8 @@ impl Shared {
     /// On the team, the loop ends after the loops before it, and the threads that run loops alone have CPUs of the
     /// team. All loops are taken to be as long as this one.
     fn is_sooner_alone(&self, bees: u32, size: LoopSize, is_busy: bool) -> bool {
-        let (lone_callers, waiting) = (self.lone_callers.count(), self.team.waiting_queens());
-        let are_cpus_enough = (lone_callers + bees) as usize <= self.machine_info.usable_cpus();
+        let (lone_callers, waiting) = (self.lone_callers.load(Ordering::Relaxed), self.team.waiting_queens());
+        let are_cpus_enough = (lone_callers + bees) as usize <= self.team.policy().cpus();
         if !is_busy && are_cpus_enough {
             return false;
         }
@@ -299,7 +300,8 @@ impl Shared {
     /// Counts the calling thread among those that run loops alone, until the result is dropped, and lets others go
     /// first if there are too many.
     pub(super) fn count_beside_others(&self, size: LoopSize) -> impl Drop + use<'_> {
-        let counted = self.lone_callers.count_caller();
+        self.lone_callers.fetch_add(1, Ordering::Relaxed);
+        let counted = on_drop(|| _ = self.lone_callers.fetch_sub(1, Ordering::Relaxed));
         self.yield_to_other_callers(size);
         counted
     }
@@ -307,7 +309,7 @@ impl Shared {
     /// Yields the CPU to other threads that run loops alone, if there are more of these threads than CPUs and the loop
     /// is not short. The kernel would let this thread run for several milliseconds, and the others' loops would wait.
     fn yield_to_other_callers(&self, size: LoopSize) {
-        let is_crowded = self.lone_callers.count() as usize > self.machine_info.usable_cpus();
+        let is_crowded = self.lone_callers.load(Ordering::Relaxed) as usize > self.team.policy().cpus();
         if is_crowded && self.loop_costs.expected(size).is_some_and(|expected| expected > NANOS_OF_WAKING) {
             self.team.policy().yield_core();
         }

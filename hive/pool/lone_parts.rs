@@ -4,13 +4,14 @@
 //!
 //! What a thread executes when the processor has slept it has to fetch anew from memory, line by line, and for a short
 //! loop that takes longer than the loop. So there is little to be executed here. All other loops go to `lone_loops.rs`.
-//! See `docs/lone-loops.md`.
+//!
+//! What both files ask is here, too: whether workers who are all asleep are woken for a loop, by what is known of the
+//! loop and of the delay of wake-ups. See `docs/lone-loops.md`.
 
 use std::sync::Arc;
 
-use crate::pool::loop_costs::{LoopSize, is_one_to_time};
+use crate::pool::loop_costs::{LoopSize, Sharing, gain_of, is_one_to_time, is_small_gain};
 use crate::pool::shared::Shared;
-use crate::pool::sharing::Sharing;
 use crate::protocol::region::region_context::RegionContext;
 use crate::region::nesting;
 use crate::sync::{Counter, Deadline};
@@ -42,6 +43,26 @@ impl LoopInParts {
     }
 }
 
+/// What is known of a loop that finds all workers asleep. All times are in nanoseconds.
+#[derive(Clone, Copy)]
+pub(crate) struct Stakes {
+    /// How long one thread takes for it.
+    expected: u64,
+    /// How much sooner it would end on workers that are awake.
+    gain: u64,
+    /// How much later it would end than that, because they have to be woken.
+    loss: u64,
+    /// How long they take to come.
+    delay: u64,
+}
+
+impl Stakes {
+    /// Whether the workers would be woken for this loop by itself, without those before it.
+    pub(crate) fn is_long(self) -> bool {
+        self.gain > self.loss
+    }
+}
+
 impl Shared {
     /// Runs parts of a loop, one after another, until all have been run or that has taken longer than was expected.
     ///
@@ -54,7 +75,7 @@ impl Shared {
     ) -> RunAlone {
         if nesting::is_inside_any() || !matches!(self.checked_bees(work.parts), Ok(2..)) {
             RunAlone::Parts(0)
-        } else if self.loop_costs.is_small(work.size, work.parts as u32) {
+        } else if self.loop_costs.gain(work.size, work.parts as u32).is_some_and(is_small_gain) {
             self.run_small_parts(work, run_part)
         } else if self.team.all_workers_sleep() {
             self.run_cold_parts(work, run_part)
@@ -95,7 +116,7 @@ impl Shared {
             return RunAlone::HandOut;
         }
         // Between very short loops there is nothing to be divided, and to count their callers would cost more.
-        let _counted = stakes.outlasts_a_wake_up().then(|| self.count_beside_others(work.size));
+        let _counted = (stakes.expected > NANOS_OF_WAKING).then(|| self.count_beside_others(work.size));
         let begin = clock::nanos();
         let Some(deadline) = self.deadline_alone(stakes, begin) else {
             return if is_shared { RunAlone::HandOut } else { RunAlone::Parts(0) };
@@ -134,5 +155,50 @@ impl Shared {
     fn record_parts(&self, work: LoopInParts, begin: u64, done: usize) {
         let took = clock::nanos_since(begin) / done as u64;
         self.loop_costs.record(work.size, took.saturating_mul(work.parts as u64));
+    }
+
+    /// What is at stake for a loop on a team of `bees`. None: the loop has not run yet.
+    #[inline]
+    pub(crate) fn stakes(&self, bees: u32, size: LoopSize) -> Option<Stakes> {
+        let (expected, delay) = (self.loop_costs.expected(size)?, self.team.wake_delay.nanos());
+        let gain = gain_of(expected, bees);
+        Some(Stakes { expected, gain, loss: loss_by_waking(delay, bees, size.sharing), delay })
+    }
+
+    /// Whether a loop on a team of `bees` finds all workers asleep and is known to be worth waking them for.
+    pub(crate) fn is_to_wake_for(&self, bees: usize, size: LoopSize) -> bool {
+        bees > 1 && self.team.all_workers_sleep() && self.stakes(bees as u32, size).is_some_and(Stakes::is_long)
+    }
+
+    /// If the caller is to run the loop, which begins at `begin`, alone: the time after which it has turned out to be
+    /// long. None: the workers are to be woken for it.
+    #[inline]
+    pub(crate) fn deadline_alone(&self, stakes: Stakes, begin: u64) -> Option<Deadline> {
+        let Stakes { expected, gain, loss, delay } = stakes;
+        if self.loop_costs.pays_to_wake(gain, loss, begin) {
+            return None;
+        }
+        if gain > NANOS_OF_WAKING {
+            // It is alone because of the delay that was measured.
+            self.team.wake_delay.doubt();
+        }
+        // To wake the workers after the delay costs no more than to have woken them at once for nothing.
+        Some(Deadline::new(begin, expected.saturating_add(delay)))
+    }
+}
+
+/// By how many nanoseconds a loop ends later than with workers that are awake, if they have to be woken for it, which
+/// takes `delay`.
+///
+/// Where each bee has a part of its own, that is the whole delay. Where whoever is there runs more, what the queen does
+/// meanwhile is done. How much that is depends on how much of the delay it takes her to wake them; half of it is
+/// assumed.
+#[inline]
+fn loss_by_waking(delay: u64, bees: u32, sharing: Sharing) -> u64 {
+    // The delay is that of the first worker. To wake several takes longer.
+    let delay = if bees > 2 { delay.max(NANOS_OF_WAKING) } else { delay };
+    match sharing {
+        Sharing::EqualParts => delay,
+        Sharing::AsTheyCome => delay - delay / (2 * u64::from(bees)),
     }
 }

@@ -1,7 +1,7 @@
-//! What a hive knows of the costs of its loops, and what it makes of that: whether it pays to wake the workers for a
-//! loop, or to wait for the team, or whether the caller is better off alone. `wake_decision.rs` asks before each loop
-//! that finds the workers asleep, and `lone_loops.rs` before one that finds the team busy; afterwards it is told how
-//! long the loop has taken. The rules, with their reasons, are in `docs/lone-loops.md`.
+//! What a call says of its loop; what a hive knows of the costs of its loops; and what it makes of that: whether it pays
+//! to wake the workers for a loop, or to wait for the team, or whether the caller is better off alone. `lone_parts.rs`
+//! asks before each loop that finds the workers asleep, and `lone_loops.rs` before one that finds the team busy;
+//! afterwards it is told how long the loop has taken. The rules, with their reasons, are in `docs/lone-loops.md`.
 //!
 //! All of this is guesswork about speed: whatever it says, a loop gives the same result. So several threads may use it
 //! at the same time without a lock, and an update may get lost.
@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::observe::body_times::BodyTimes;
-use crate::pool::sharing::Sharing;
 use crate::protocol::region::body::BodyKey;
 
 /// The help that loops have missed is forgotten as time passes: one nanosecond of it in so many that pass. A worker
@@ -50,6 +49,47 @@ pub(crate) struct LoopSize {
     pub(crate) sharing: Sharing,
 }
 
+/// How the bees of a loop share its indices. What the length of the queen's part says of a whole loop depends on it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    /// Each has a part of its own, and these are about equally long.
+    EqualParts,
+    /// Who comes sooner, or is faster, gets more.
+    AsTheyCome,
+}
+
+/// A loop on a team of at least two bees.
+#[derive(Clone, Copy)]
+pub(crate) struct LoopCall {
+    pub(crate) bees: u32,
+    /// Whether the program has asked for so many bees, by a plan. A hive that has fewer when the loop starts is made
+    /// larger then. If the program has not asked, the hive had so many when the loop was called. If it has been made
+    /// smaller since, it stays so, and the bees that are surplus take part all the same.
+    pub(crate) is_planned: bool,
+    /// Whether the body, as the only bee of a team of one, does all of the loop.
+    pub(crate) may_run_as_one: bool,
+    pub(crate) size: LoopSize,
+}
+
+/// Who may run which part of a loop.
+#[derive(Clone, Copy)]
+pub(crate) enum LoopKind {
+    /// The parts belong to bees by their numbers.
+    OfBees(Sharing),
+    /// The body does not know which bee it runs on: as the only bee of a team of one, it does all of the loop.
+    Anonymous(Sharing),
+    /// The same, and how much work it is, is known by this key and not by that of its body.
+    KnownBy(BodyKey, Sharing),
+}
+
+impl LoopKind {
+    /// How the bees of the loop share its indices.
+    pub(crate) fn sharing(self) -> Sharing {
+        let (Self::OfBees(sharing) | Self::Anonymous(sharing) | Self::KnownBy(_, sharing)) = self;
+        sharing
+    }
+}
+
 impl LoopCosts {
     pub(crate) fn new() -> Self {
         Self { times_per_index: BodyTimes::new(), missed_help: AtomicU64::new(0), missed_at: AtomicU64::new(0) }
@@ -67,13 +107,6 @@ impl LoopCosts {
     #[inline(always)]
     pub(crate) fn gain(&self, size: LoopSize, bees: u32) -> Option<u64> {
         self.expected(size).map(|alone| gain_of(alone, bees))
-    }
-
-    /// Whether the loop is known to be so short that a team of `bees` which is awake would not end it sooner than its
-    /// caller alone.
-    #[inline(always)]
-    pub(crate) fn is_small(&self, size: LoopSize, bees: u32) -> bool {
-        self.gain(size, bees).is_some_and(is_small_gain)
     }
 
     /// How many nanoseconds are expected, if that is no guess: one thread has run a loop with this body.

@@ -8,9 +8,8 @@ use smallvec::{Array, SmallVec};
 
 use crate::loops::schedule::Schedule;
 use crate::pool::handle::Hive;
-use crate::pool::loop_kind::LoopKind;
+use crate::pool::loop_costs::{LoopKind, Sharing};
 use crate::pool::run_parts::Work;
-use crate::pool::sharing::Sharing;
 use crate::protocol::region::exchange_slots::Operation;
 use crate::reductions::block_tree;
 use crate::reductions::reduction::Reduction;
