@@ -4,13 +4,13 @@
 //! (`layout.rs`), claims them, builds one more hive for the leaders, and has each leader build its own hive.
 //! `docs/hive-sets.md` describes the result.
 
-use crate::hives::hive_set::{HiveSet, SetInfo};
+use crate::hives::hive_set::HiveSet;
 use crate::hives::layout::{HiveCpus, Layout, distribute, unit_name};
 use crate::memory::nodes::common_node;
 use crate::pool::build::DEFAULT_THREAD_NAME;
 use crate::pool::builder::Builder;
 use crate::pool::environment::Environment;
-use crate::pool::error::{Error, Problem};
+use crate::pool::error::{Error, ErrorKind};
 use crate::sys::cpu_mask::CpuMask;
 use crate::topology::binding_request::BindingRequest;
 use crate::topology::claims;
@@ -47,7 +47,12 @@ impl HiveSet {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn builder() -> HiveSetBuilder {
-        HiveSetBuilder::new()
+        HiveSetBuilder {
+            unit_kind: PlaceUnit::NumaDomains,
+            free_cpus: 0,
+            share_cpus: false,
+            template: Builder::default(),
+        }
     }
 }
 
@@ -77,10 +82,6 @@ pub struct HiveSetBuilder {
 }
 
 impl HiveSetBuilder {
-    pub(crate) fn new() -> Self {
-        Self { unit_kind: PlaceUnit::NumaDomains, free_cpus: 0, share_cpus: false, template: Builder::new() }
-    }
-
     /// The kind of machine unit that the hives are for: each unit of this kind gets one hive. Default:
     /// [`PlaceUnit::NumaDomains`], memory nodes that have CPUs.
     ///
@@ -92,9 +93,8 @@ impl HiveSetBuilder {
     /// assert!(!hives.is_empty());
     /// # Ok::<(), hive::Error>(())
     /// ```
-    pub fn each(mut self, unit: PlaceUnit) -> Self {
-        self.unit_kind = unit;
-        self
+    pub fn each(self, unit: PlaceUnit) -> Self {
+        Self { unit_kind: unit, ..self }
     }
 
     /// How many CPUs of each unit are left to others. They are the CPUs that the unit's bees would get last. At least
@@ -105,9 +105,8 @@ impl HiveSetBuilder {
     /// assert!(hives.iter().all(|hive| hive.bees() >= 1));
     /// # Ok::<(), hive::Error>(())
     /// ```
-    pub fn leave_free(mut self, cpus: usize) -> Self {
-        self.free_cpus = cpus;
-        self
+    pub fn leave_free(self, cpus: usize) -> Self {
+        Self { free_cpus: cpus, ..self }
     }
 
     /// Whether CPUs that other hives of this process have claimed are used all the same. Default: false; a unit whose
@@ -122,9 +121,8 @@ impl HiveSetBuilder {
     /// # drop((all, hives));
     /// # Ok::<(), hive::Error>(())
     /// ```
-    pub fn share(mut self, share: bool) -> Self {
-        self.share_cpus = share;
-        self
+    pub fn share(self, share: bool) -> Self {
+        Self { share_cpus: share, ..self }
     }
 
     /// All other properties of the hives: how they wait, what their threads are called, their start handlers, and so
@@ -146,9 +144,8 @@ impl HiveSetBuilder {
     /// assert!(hives.iter().all(|hive| hive.bees() == 2));
     /// # Ok::<(), hive::Error>(())
     /// ```
-    pub fn template(mut self, hive: Builder) -> Self {
-        self.template = hive;
-        self
+    pub fn template(self, hive: Builder) -> Self {
+        Self { template: hive, ..self }
     }
 
     /// Builds the hives. Each is built on its leader's thread, so that the memory that its bees share lies on its own
@@ -186,18 +183,31 @@ impl HiveSetBuilder {
         });
         let hives = built.into_iter().collect::<Result<Vec<_>, _>>()?;
         drop(claim);
-        let info = self.info(&layout, warning);
-        Ok(HiveSet { hives, leaders, info })
+        let skipped = layout.skipped.iter().map(|(unit, cpus)| {
+            let name = unit_name(self.unit_kind);
+            format!("there is no hive for {name} {unit}: other hives of this process have its CPUs, {cpus}")
+        });
+        Ok(HiveSet {
+            hives,
+            leaders,
+            unit_kind: self.unit_kind,
+            units: layout.hives.iter().map(|hive| hive.unit).collect(),
+            nodes: layout.hives.iter().map(|hive| common_node(&hive.cpus)).collect(),
+            warnings: skipped.chain(warning).collect(),
+        })
     }
 
     fn check_no_places(&self) -> Result<(), Error> {
         let BindingRequest { pin, places, proc_bind, .. } = &self.template.binding_options;
         let asked = [("pin", pin.is_some()), ("places", places.is_some()), ("proc_bind", proc_bind.is_some())];
         match asked.iter().find(|(_, is_asked)| *is_asked) {
-            Some((what, _)) => Err(Error::from(Problem::Binding(format!(
-                "the template of this set of hives was given {what}, but each hive gets the CPUs of its own unit; \
-                 leave it out, and say by each() what these are"
-            )))),
+            Some((what, _)) => Err(Error::new(
+                ErrorKind::Places,
+                format!(
+                    "the template of this set of hives was given {what}, but each hive gets the CPUs of its own unit; \
+                     leave it out, and say by each() what these are"
+                ),
+            )),
             None => Ok(()),
         }
     }
@@ -259,26 +269,13 @@ impl HiveSetBuilder {
         };
         builder
     }
-
-    /// Collects what the hive set remembers of its making, for its report and for [`HiveSet::node`].
-    fn info(&self, layout: &Layout, warning: Option<String>) -> SetInfo {
-        let name = unit_name(self.unit_kind);
-        let skipped = layout.skipped.iter().map(|(unit, cpus)| {
-            format!("there is no hive for {name} {unit}: other hives of this process have its CPUs, {cpus}")
-        });
-        SetInfo {
-            unit_kind: self.unit_kind,
-            units: layout.hives.iter().map(|hive| hive.unit).collect(),
-            nodes: layout.hives.iter().map(|hive| common_node(&hive.cpus)).collect(),
-            warnings: skipped.chain(warning).collect(),
-        }
-    }
 }
 
 fn no_cpu_left(machine_info: &MachineInfo) -> Error {
     let allowed = machine_info.machine.mask();
-    Error::from(Problem::Binding(format!(
-        "no CPU is left for a set of hives: other hives of this process have all that it may use, {allowed}; \
-         build these first, drop the others before, or share(true)"
-    )))
+    let message = format!(
+        "no CPU is left for a set of hives: other hives of this process have all that it may use, {allowed}; build \
+         these first, drop the others before, or share(true)"
+    );
+    Error::new(ErrorKind::Places, message)
 }

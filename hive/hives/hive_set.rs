@@ -44,11 +44,6 @@ pub struct HiveSet {
     pub(crate) hives: Vec<Hive>,
     /// The hive of the leaders. It has one bee for each hive of the set; bee i leads hive i.
     pub(crate) leaders: Hive,
-    pub(crate) info: SetInfo,
-}
-
-/// How the hive set was divided over the machine, as `builder.rs` found it.
-pub(crate) struct SetInfo {
     /// The kind of unit that each hive has one of.
     pub(crate) unit_kind: PlaceUnit,
     /// The number of each hive's unit on the machine, by the hive's number.
@@ -123,7 +118,7 @@ impl HiveSet {
     /// If there is no hive with that number.
     #[track_caller]
     pub fn node(&self, hive: usize) -> Option<usize> {
-        self.info.nodes[hive]
+        self.nodes[hive]
     }
 }
 

@@ -5,14 +5,14 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::hives::bee::HiveSetBee;
+use crate::hives::bee::{HiveSetBee, SetTeam};
 use crate::hives::hive_set::HiveSet;
-use crate::hives::set_team::{SetTeam, is_nested};
 use crate::pool::error::Error;
 use crate::pool::handle::Hive;
 use crate::pool::regions::ApplyResizeAtRegionEnd;
 use crate::pool::run_parts::panic_no_region;
 use crate::region::bee::{Bee, ExactBody};
+use crate::region::nesting;
 use crate::region::no_double_panic::NoDoublePanic;
 use crate::sys::fork::with_abort_in_child;
 
@@ -116,13 +116,14 @@ impl HiveSet {
     #[track_caller]
     pub fn on_each<R: Send>(&self, work: impl Fn(usize, &Hive) -> R + Sync) -> Vec<R> {
         let work = NoDoublePanic::new(work);
-        if is_nested() {
-            return self.iter().enumerate().map(|(number, hive)| hive.acting(|| work(number, hive))).collect();
+        let work = |number: usize| {
+            let hive = &self[number];
+            nesting::acting_for(&hive.shared.team, || work(number, hive))
+        };
+        if nesting::is_inside_any() {
+            return (0..self.len()).map(work).collect();
         }
-        self.leaders.spmd_map(self.len(), |leader| {
-            let hive = &self[leader.id()];
-            hive.acting(|| work(leader.id(), hive))
-        })
+        self.leaders.spmd_map(self.len(), |leader| work(leader.id()))
     }
 
     /// Keeps all bees of all hives, and their leaders, polling while `section` runs: see [`Hive::keep_spinning`].

@@ -20,13 +20,12 @@ impl HiveSet {
     /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn report(&self) -> Report {
-        let info = &self.info;
-        let all = format!("{}, one for each {}; {} bees in all", self.len(), unit_name(info.unit_kind), self.bees());
+        let all = format!("{}, one for each {}; {} bees in all", self.len(), unit_name(self.unit_kind), self.bees());
         let mut lines = vec![("hive", build_info().to_string()), ("hives", all)];
         lines.extend((0..self.len()).map(|number| ("hive", hive_line(self, number))));
         lines.push(("leaders", leaders_line(self)));
         let other_nodes =
-            memory_nodes().into_iter().filter(|node| !info.nodes.contains(&Some(*node))).collect::<CpuMask>();
+            memory_nodes().into_iter().filter(|node| !self.nodes.contains(&Some(*node))).collect::<CpuMask>();
         if !other_nodes.is_empty() {
             lines.push(("other memory", format!("nodes {other_nodes}, which no hive has for its own")));
         }
@@ -36,14 +35,14 @@ impl HiveSet {
 
 /// The line of one hive, such as "0: node 0, 4 bees on CPUs 0-3; memory node 0".
 fn hive_line(hives: &HiveSet, number: usize) -> String {
-    let (hive, unit) = (&hives[number], hives.info.units[number]);
+    let (hive, unit) = (&hives[number], hives.units[number]);
     let cpus = hive.places().iter().flatten().flat_map(|place| place.cpus().to_vec()).collect::<CpuMask>();
     let node = hives.node(number).map_or_else(String::new, |node| format!("; memory node {node}"));
     let bees = match hive.bees() {
         1 => "1 bee".to_owned(),
         bees => format!("{bees} bees"),
     };
-    format!("{number}: {} {unit}, {bees} on CPUs {cpus}{node}", unit_name(hives.info.unit_kind))
+    format!("{number}: {} {unit}, {bees} on CPUs {cpus}{node}", unit_name(hives.unit_kind))
 }
 
 /// The line that says which threads lead the hives and whether they are bound.
@@ -71,5 +70,5 @@ fn warnings(hives: &HiveSet) -> Vec<String> {
     });
     let leaders = of(&hives.leaders).into_iter().filter(|warning| !common.contains(warning));
     let leaders = leaders.map(|warning| format!("leaders: {warning}"));
-    hives.info.warnings.iter().chain(&common).cloned().chain(own).chain(leaders).collect()
+    hives.warnings.iter().chain(&common).cloned().chain(own).chain(leaders).collect()
 }

@@ -10,7 +10,7 @@ use crate::observe::trace::Tracer;
 use crate::pool::builder::Builder;
 use crate::pool::config::Config;
 use crate::pool::environment::Environment;
-use crate::pool::error::{Error, Problem, ZeroBees};
+use crate::pool::error::{Error, ErrorKind};
 use crate::pool::handle::Hive;
 use crate::pool::shared::Shared;
 use crate::protocol::region::max_bees::MAX_BEES;
@@ -64,51 +64,7 @@ impl Hive {
     /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn builder() -> Builder {
-        Builder::new()
-    }
-
-    /// Builds the hive that `builder` describes: see [`Builder::build`].
-    fn build(builder: &Builder) -> Result<Self, Error> {
-        // Before anything else, so that a fork cannot leave a child with a library that is half initialised.
-        prepare_process();
-        let mut machine_info = MachineInfo::detect();
-        let environment = Environment::read();
-        let config = builder.resolve(&environment, machine_info.usable_cpus())?;
-        if !builder.is_urgent {
-            // Takes milliseconds if threads are running: not later, when regions are, nor after the calibration, whose
-            // thread may not have ended entirely.
-            asymmetric_fence::register();
-        }
-        // Warnings found so far are collected for the report.
-        machine_info.warnings.extend(environment.warnings);
-        machine_info.warnings.extend_from_slice(&config.places.warnings);
-        let (bees, max_bees) = (config.bees as usize, config.max_bees as usize);
-        let place_map = PlaceMap::build(&config.places, bees, max_bees, &machine_info)
-            .map_err(|error| Error::from(Problem::Binding(error.to_string())))?;
-        if let Some(warning) = &place_map.warning {
-            machine_info.warnings.push(warning.clone());
-            // A person who sets an environment variable seldom sees the report, so this goes to standard error as well.
-            if config.places.is_from_environment {
-                warn_once(warning);
-            }
-        }
-        // A timeline that cannot be written does not keep the hive from being built.
-        let tracer = config.trace.as_deref().map(Tracer::open).transpose();
-        let tracer = tracer.unwrap_or_else(|warning| {
-            machine_info.warnings.push(warning);
-            None
-        });
-        let mut hive = Self {
-            shared: Shared::new(config, machine_info, place_map, tracer, None),
-            _queen_affinity: None,
-            guest: None,
-        };
-        let started = hive.start();
-        // On an error, `hive` is dropped here, which ends the workers hired so far.
-        if let (Err(_), Some(tracer)) = (&started, hive.shared.tracer()) {
-            tracer.give_back_name();
-        }
-        started.map(|()| hive)
+        Builder::default()
     }
 
     /// Binds the queen, and starts everything that has a thread.
@@ -116,8 +72,11 @@ impl Hive {
         self.bind_queen();
         // Before the workers are hired, because the guest decides what their threads run.
         self.guest = self.shared.start_guest()?;
-        self.shared.start_initial_workers().map_err(|error| Error::from(Problem::Threads(error)))?;
-        self.shared.start_observers().map_err(|error| Error::from(Problem::WatchdogThread(error)))
+        self.shared.grow_to(self.shared.config.bees)?;
+        self.shared.start_observers().map_err(|cause| {
+            let message = format!("the system makes no thread for the watchdog: {cause}");
+            Error::new(ErrorKind::Threads, message).caused_by(cause)
+        })
     }
 
     /// Binds the calling thread to the place of bee 0, with `pin_queen(true)`. A failure is a warning in the report.
@@ -153,7 +112,46 @@ impl Builder {
     ///
     /// It is no error if a thread cannot be bound: [`Hive::report`] has a warning.
     pub fn build(self) -> Result<Hive, Error> {
-        Hive::build(&self)
+        // Before anything else, so that a fork cannot leave a child with a library that is half initialised.
+        prepare_process();
+        let mut machine_info = MachineInfo::detect();
+        let environment = Environment::read();
+        let config = self.resolve(&environment, machine_info.usable_cpus())?;
+        if !self.is_urgent {
+            // Takes milliseconds if threads are running: not later, when regions are, nor after the calibration, whose
+            // thread may not have ended entirely.
+            asymmetric_fence::register();
+        }
+        // Warnings found so far are collected for the report.
+        machine_info.warnings.extend(environment.warnings);
+        machine_info.warnings.extend_from_slice(&config.places.warnings);
+        let (bees, max_bees) = (config.bees as usize, config.max_bees as usize);
+        let place_map = PlaceMap::build(&config.places, bees, max_bees, &machine_info)
+            .map_err(|error| Error::new(ErrorKind::Places, error.to_string()))?;
+        if let Some(warning) = &place_map.warning {
+            machine_info.warnings.push(warning.clone());
+            // A person who sets an environment variable seldom sees the report, so this goes to standard error as well.
+            if config.places.is_from_environment {
+                warn_once(warning);
+            }
+        }
+        // A timeline that cannot be written does not keep the hive from being built.
+        let tracer = config.trace.as_deref().map(Tracer::open).transpose();
+        let tracer = tracer.unwrap_or_else(|warning| {
+            machine_info.warnings.push(warning);
+            None
+        });
+        let mut hive = Hive {
+            shared: Shared::new(config, machine_info, place_map, tracer, None),
+            _queen_affinity: None,
+            guest: None,
+        };
+        let started = hive.start();
+        // On an error, `hive` is dropped here, which ends the workers hired so far.
+        if let (Err(_), Some(tracer)) = (&started, &hive.shared.tracer) {
+            tracer.give_back_name();
+        }
+        started.map(|()| hive)
     }
 
     /// Combines this builder with `environment`, for a machine with `cpus` usable CPUs, and checks the result.
@@ -165,17 +163,24 @@ impl Builder {
         let bees = self.bees.unwrap_or(default_bees.min(max_bees));
         check_bees(bees, max_bees)?;
         let name = self.thread_name.clone().unwrap_or_else(|| DEFAULT_THREAD_NAME.to_owned());
+        let error = |message: &str| Error::new(ErrorKind::Settings, message);
         if name.contains('\0') {
-            return Err(Error::from(Problem::ThreadName(name)));
+            return Err(error(&format!("the thread name {name:?} contains a NUL byte")));
         }
         if self.poll_interval == Some(Duration::ZERO) {
-            return Err(Error::from(Problem::ZeroPollInterval));
+            let message =
+                "poll(0 s) would have sleeping bees look for work all the time; ask for a longer time, or None";
+            return Err(error(message));
         }
         if self.watchdog_limit == Some(Duration::ZERO) {
-            return Err(Error::from(Problem::ZeroWatchdogLimit));
+            return Err(error("deadlock_watchdog(0 s) would report every wait; ask for a longer time, or None"));
         }
-        let contradiction_error = |contradiction| Error::from(Problem::Contradiction(contradiction));
-        let places = self.binding_options.resolve(&environment.binding_options).map_err(contradiction_error)?;
+        let contradiction = |(one, other)| {
+            error(&format!(
+                "the builder was given {one} as well as {other}, which exclude one another; leave one of them out"
+            ))
+        };
+        let places = self.binding_options.resolve(&environment.binding_options).map_err(contradiction)?;
         Ok(Config {
             bees: bees as u32,
             max_bees: max_bees as u32,
@@ -212,16 +217,19 @@ pub(crate) fn prepare_process() {
 /// Checks that `1 <= bees <= max_bees <= MAX_BEES`.
 fn check_bees(bees: usize, max_bees: usize) -> Result<(), Error> {
     let limit = MAX_BEES as usize;
-    let problem = if bees == 0 {
-        Problem::NoBees(ZeroBees::Hive)
+    if bees == 0 {
+        Err(Error::new(ErrorKind::NoBees, "a hive has at least 1 bee, the queen; 0 bees were asked for"))
     } else if !(1..=limit).contains(&max_bees) {
-        Problem::MaxBees { requested: max_bees, limit }
+        Err(Error::new(ErrorKind::Settings, format!("max_bees is {max_bees}; it must be from 1 to {limit}")))
     } else if bees > max_bees {
-        Problem::BeesAboveMax { bees, max_bees }
+        Err(Error::too_many_bees(
+            bees,
+            format_args!("{bees} bees are more than max_bees, {max_bees}"),
+            format_args!("raise max_bees in the builder"),
+        ))
     } else {
-        return Ok(());
-    };
-    Err(Error::from(problem))
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -244,12 +252,12 @@ mod tests {
             ..Environment::default()
         };
         let pinned = |pin| Some(Binding::Pin(pin));
-        let config = resolve(&Builder::new(), &Environment::default()).unwrap();
+        let config = resolve(&Builder::default(), &Environment::default()).unwrap();
         assert_eq!((config.bees, config.max_bees, config.places.binding, config.spin), (4, 1024, None, DEFAULT_SPIN));
-        let config = resolve(&Builder::new(), &environment).unwrap();
+        let config = resolve(&Builder::default(), &environment).unwrap();
         assert_eq!((config.bees, config.places.binding, config.spin), (3, pinned(Pin::Node), Duration::from_micros(7)));
         assert_eq!(config.trace, Some("e".into()));
-        let builder = Builder::new().bees(2).pin(Pin::None).spin(Duration::ZERO).trace("b");
+        let builder = Builder::default().bees(2).pin(Pin::None).spin(Duration::ZERO).trace("b");
         let config = resolve(&builder, &environment).unwrap();
         assert_eq!((config.bees, config.places.binding, config.spin), (2, pinned(Pin::None), Duration::ZERO));
         assert_eq!(config.trace, Some("b".into()));
@@ -258,20 +266,20 @@ mod tests {
     #[test]
     fn sizes_out_of_range_are_refused_with_the_numbers() {
         let none = Environment::default();
-        assert!(resolve(&Builder::new().bees(0), &none).unwrap_err().contains("0 bees"));
-        let above = resolve(&Builder::new().bees(9).max_bees(8), &none).unwrap_err();
+        assert!(resolve(&Builder::default().bees(0), &none).unwrap_err().contains("0 bees"));
+        let above = resolve(&Builder::default().bees(9).max_bees(8), &none).unwrap_err();
         assert!(above.contains("9 bees") && above.contains("max_bees, 8"), "{above}");
-        let absurd = resolve(&Builder::new().bees(1).max_bees(1 << 40), &none).unwrap_err();
+        let absurd = resolve(&Builder::default().bees(1).max_bees(1 << 40), &none).unwrap_err();
         assert!(absurd.contains("1099511627776") && absurd.contains("65535"), "{absurd}");
-        assert!(resolve(&Builder::new().bees(usize::MAX), &none).is_err());
-        assert!(resolve(&Builder::new().thread_name("a\0b"), &none).unwrap_err().contains("NUL"));
+        assert!(resolve(&Builder::default().bees(usize::MAX), &none).is_err());
+        assert!(resolve(&Builder::default().thread_name("a\0b"), &none).unwrap_err().contains("NUL"));
     }
 
     #[test]
     fn a_machine_or_environment_above_the_program_s_limit_is_cut_to_it() {
-        assert_eq!(resolve(&Builder::new().max_bees(2), &Environment::default()).unwrap().bees, 2);
+        assert_eq!(resolve(&Builder::default().max_bees(2), &Environment::default()).unwrap().bees, 2);
         let many = Environment { bees: Some(2000), ..Environment::default() };
-        let config = resolve(&Builder::new(), &many).unwrap();
+        let config = resolve(&Builder::default(), &many).unwrap();
         assert_eq!((config.bees, config.max_bees), (2000, 2000));
     }
 }

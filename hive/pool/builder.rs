@@ -4,10 +4,11 @@
 
 use std::any::Any;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::pool::config::SleepProtocol;
-use crate::pool::handlers::{Handler, Handlers};
+use crate::pool::handlers::Handlers;
 use crate::pool::thread_host::StartGuest;
 use crate::protocol::region::shape::BarrierShape;
 use crate::topology::binding_request::BindingRequest;
@@ -53,10 +54,6 @@ pub struct Builder {
 }
 
 impl Builder {
-    pub(crate) fn new() -> Self {
-        Self::default()
-    }
-
     /// For a hive that a call needs at once.
     pub(crate) fn urgent(self) -> Self {
         Self { is_urgent: true, ..self }
@@ -73,9 +70,8 @@ impl Builder {
     /// assert_eq!(sums.iter().sum::<usize>(), 44_850);
     /// # Ok::<(), hive::Error>(())
     /// ```
-    pub fn bees(mut self, bees: usize) -> Self {
-        self.bees = Some(bees);
-        self
+    pub fn bees(self, bees: usize) -> Self {
+        Self { bees: Some(bees), ..self }
     }
 
     /// The number of bees that the hive may grow to: from 1 to 65,535. Default: 1,024, or the default of
@@ -94,9 +90,8 @@ impl Builder {
     /// assert_eq!((receiver.recv(), hive.bees()), (Ok(42), 1));
     /// # Ok::<(), hive::Error>(())
     /// ```
-    pub fn max_bees(mut self, max_bees: usize) -> Self {
-        self.max_bees = Some(max_bees);
-        self
+    pub fn max_bees(self, max_bees: usize) -> Self {
+        Self { max_bees: Some(max_bees), ..self }
     }
 
     /// What bees are bound to. Default: [`Pin::Core`] as long as each bee can have a CPU of its own that no other hive
@@ -181,9 +176,8 @@ impl Builder {
     /// assert_eq!(places, hive.places()); // the queen's, too
     /// # Ok::<(), hive::Error>(())
     /// ```
-    pub fn pin_queen(mut self, pin_queen: bool) -> Self {
-        self.pin_queen = pin_queen;
-        self
+    pub fn pin_queen(self, pin_queen: bool) -> Self {
+        Self { pin_queen, ..self }
     }
 
     /// The groups in which bees start and meet. Default: [`BarrierShape::Auto`].
@@ -196,9 +190,8 @@ impl Builder {
     /// assert!(hive.report().to_string().contains("flat"));
     /// # Ok::<(), hive::Error>(())
     /// ```
-    pub fn barrier(mut self, shape: BarrierShape) -> Self {
-        self.barrier_shape = Some(shape);
-        self
+    pub fn barrier(self, shape: BarrierShape) -> Self {
+        Self { barrier_shape: Some(shape), ..self }
     }
 
     /// How long a waiting bee polls before it yields its core for a moment and then sleeps. `Duration::MAX` means for
@@ -225,9 +218,8 @@ impl Builder {
     /// # Ok::<(), hive::Error>(())
     /// ```
     #[doc(alias("KMP_BLOCKTIME", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT"))]
-    pub fn spin(mut self, spin: Duration) -> Self {
-        self.spin = Some(spin);
-        self
+    pub fn spin(self, spin: Duration) -> Self {
+        Self { spin: Some(spin), ..self }
     }
 
     /// How bees without tasks go to sleep, and which of them are woken for new tasks. Default: [`SleepProtocol::Jec`].
@@ -238,9 +230,8 @@ impl Builder {
     /// assert_eq!(low + high, 5050);
     /// # Ok::<(), hive::Error>(())
     /// ```
-    pub fn sleep(mut self, sleep: SleepProtocol) -> Self {
-        self.sleep = sleep;
-        self
+    pub fn sleep(self, sleep: SleepProtocol) -> Self {
+        Self { sleep, ..self }
     }
 
     /// How often sleeping bees wake up by themselves and look for work, in addition to being woken for it. Default:
@@ -257,9 +248,8 @@ impl Builder {
     /// assert_eq!(hive.stats().total().rescues, 0, "hive has lost a wake-up");
     /// # Ok::<(), hive::Error>(())
     /// ```
-    pub fn poll(mut self, every: Option<Duration>) -> Self {
-        self.poll_interval = every;
-        self
+    pub fn poll(self, every: Option<Duration>) -> Self {
+        Self { poll_interval: every, ..self }
     }
 
     /// How long a bee may wait at a barrier, or the queen at the end of a region, before the hive reports it on
@@ -280,9 +270,8 @@ impl Builder {
     /// assert!(hive.report().to_string().contains("no progress for 10s are reported"));
     /// # Ok::<(), hive::Error>(())
     /// ```
-    pub fn deadlock_watchdog(mut self, limit: Option<Duration>) -> Self {
-        self.watchdog_limit = limit;
-        self
+    pub fn deadlock_watchdog(self, limit: Option<Duration>) -> Self {
+        Self { watchdog_limit: limit, ..self }
     }
 
     /// A file to which the hive writes a timeline when it is dropped, or when the process ends while the hive still
@@ -306,9 +295,8 @@ impl Builder {
     /// # std::fs::remove_file(&file)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn trace(mut self, file: impl Into<PathBuf>) -> Self {
-        self.trace = Some(file.into());
-        self
+    pub fn trace(self, file: impl Into<PathBuf>) -> Self {
+        Self { trace: Some(file.into()), ..self }
     }
 
     /// A function that gets the panic of a task that nobody waits for ([`Hive::spawn`](crate::Hive::spawn),
@@ -330,7 +318,7 @@ impl Builder {
     /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn panic_handler(mut self, handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static) -> Self {
-        self.handlers.panic = Some(Handler::new(handler));
+        self.handlers.panic = Some(Arc::new(handler));
         self
     }
 
@@ -364,7 +352,7 @@ impl Builder {
     /// # Panics
     /// A panic of the handler goes to the [`panic_handler`](Self::panic_handler), and the worker goes on.
     pub fn start_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
-        self.handlers.start = Some(Handler::new(handler));
+        self.handlers.start = Some(Arc::new(handler));
         self
     }
 
@@ -386,7 +374,7 @@ impl Builder {
     /// # Panics
     /// A panic of the handler goes to the [`panic_handler`](Self::panic_handler), and the worker ends all the same.
     pub fn exit_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
-        self.handlers.exit = Some(Handler::new(handler));
+        self.handlers.exit = Some(Arc::new(handler));
         self
     }
 
@@ -398,9 +386,8 @@ impl Builder {
     /// assert_eq!(names[1].as_deref(), Some("solver-1")); // as debuggers and `top -H` show it
     /// # Ok::<(), hive::Error>(())
     /// ```
-    pub fn thread_name(mut self, name: impl Into<String>) -> Self {
-        self.thread_name = Some(name.into());
-        self
+    pub fn thread_name(self, name: impl Into<String>) -> Self {
+        Self { thread_name: Some(name.into()), ..self }
     }
 
     /// The size of the workers' stacks in bytes. Default: that of `std::thread`, 2 MiB or `RUST_MIN_STACK`.
@@ -426,8 +413,7 @@ impl Builder {
     /// assert_eq!(receiver.recv(), Ok(1e6));
     /// # Ok::<(), hive::Error>(())
     /// ```
-    pub fn stack_size(mut self, bytes: usize) -> Self {
-        self.stack_size = Some(bytes);
-        self
+    pub fn stack_size(self, bytes: usize) -> Self {
+        Self { stack_size: Some(bytes), ..self }
     }
 }

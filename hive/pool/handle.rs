@@ -1,12 +1,14 @@
 //! [`Hive`], the handle by which a program holds a hive.
 //!
-//! The methods for regions, sizes and reports are here and pass on to `Shared`; those that build a hive are in
-//! `build.rs`. Loops, reductions, memory and tasks add methods to `Hive` in their own folders.
+//! The methods for sizes, waiting and reports are here and pass on to `Shared`; those that run regions are in
+//! `run_parts.rs`, and those that build a hive in `build.rs`. Loops, reductions, memory and tasks add methods to `Hive`
+//! in their own folders.
 
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::{fmt, io};
 
 use crate::observe::stats::Stats;
@@ -16,7 +18,6 @@ use crate::pool::shared::Shared;
 use crate::pool::thread_host::Guest;
 use crate::protocol::Team;
 use crate::region::bee::{Bee, ExactBody};
-use crate::region::closure_size::is_large;
 use crate::region::nesting;
 use crate::topology::affinity_guard::AffinityGuard;
 use crate::topology::place_assignment::Place;
@@ -109,139 +110,8 @@ impl Hive {
         // reference of its own, and is never dropped.
         let shared = unsafe { Arc::from_raw(owner.0.cast::<Shared>()) };
         let hive = ManuallyDrop::new(Self { shared, _queen_affinity: None, guest: None });
-        (!hive.shared.has_ended()).then_some(BorrowedHive(hive))
-    }
-
-    /// Runs `body` on the calling thread as somebody who acts for this hive: the free functions act on it.
-    pub(crate) fn acting<R>(&self, body: impl FnOnce() -> R) -> R {
-        nesting::acting_for(&self.shared.team, body)
-    }
-
-    /// Runs `body` once on each of `bees` bees and returns when all of them are done: a region.
-    ///
-    /// The calling thread is bee 0. The other bees are workers, which run at the same time as the caller, so the bees
-    /// may wait for one another at [`Bee::barrier`]. `body` may borrow from the caller. If the hive has fewer than
-    /// `bees` bees, it grows first, for good; if it has more, the others are left alone, so that a change of team size
-    /// costs nothing. Where the number does not matter, [`spmd_all`](Self::spmd_all) takes all bees that there are.
-    ///
-    /// # Nested regions
-    /// A region inside a region, a task or a join of the same hive runs at once as a team of one: [`Bee::bees`] is 1.
-    /// In the body of [`install`](Self::install), or of a [`scope`](Self::scope) that runs in the queen's place, it has
-    /// a real team.
-    ///
-    /// Inside a region or a task of another hive, it has a real team if this hive is free, and is a team of one if this
-    /// hive is busy: if another region of it is running, or if one of the bees is in the middle of a task. So hives
-    /// nested in one another do not deadlock.
-    ///
-    /// Outside of any hive, a second thread that starts a region waits until the first one's region is over; waiting
-    /// threads are served in order of arrival. The body of a region must therefore not wait for a thread that waits to
-    /// start a region on the same hive.
-    ///
-    /// ```
-    /// let mut data = vec![1.0; 1000];
-    /// let chunks: Vec<_> = data.chunks_mut(250).map(std::sync::Mutex::new).collect();
-    /// hive::spmd(4, |bee| {
-    ///     for x in chunks[bee.id()].lock().unwrap().iter_mut() {
-    ///         *x += bee.id() as f64;
-    ///     }
-    /// });
-    /// assert_eq!(data[999], 4.0);
-    /// ```
-    ///
-    /// # Panics
-    /// If `bees` is 0 or above [`max_bees`](Self::max_bees), if the system makes no more threads, or in a forked child;
-    /// [`try_spmd`](Self::try_spmd) returns these as errors.
-    ///
-    /// If `body` panics on some bee, the other bees are released from their barriers and all bees are waited for. Then
-    /// `spmd` panics with the payload of the lowest-numbered bee that panicked. The hive can be used as before.
-    ///
-    /// `spmd` returns only if `body` has run to its end on every bee, and no call by which the bees meet or share work
-    /// has ended by a panic, whatever the bees catch: see [`Bee::barrier`]. Otherwise, if no bee's panic goes on, the
-    /// region panics with a message of its own, which names the call and the bee. The payload by which a bee is
-    /// released is meant for its own region. If `body` catches it and resumes it in another region or task, it is a
-    /// panic like any other, and its message says what has happened.
-    #[inline]
-    #[track_caller]
-    #[doc(alias("parallel", "omp parallel", "parallel region", "fork-join", "broadcast"))]
-    pub fn spmd<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) {
-        self.run_exactly(bees, body);
-    }
-
-    /// As [`spmd`](Self::spmd), but returns an error where `spmd` panics because the region cannot start.
-    ///
-    /// ```
-    /// let hive = hive::Hive::builder().bees(1).max_bees(8).build()?;
-    /// let error = hive.try_spmd(9, |_| ()).unwrap_err();
-    /// assert!(error.to_string().contains("this hive's limit is 8"));
-    /// # Ok::<(), hive::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If `bees` is 0 or above [`max_bees`](Self::max_bees), if the system makes no more threads, or in a forked child.
-    /// `body` has then not run on any bee.
-    ///
-    /// # Panics
-    /// With the panic of the lowest-numbered bee on which `body` panicked; see [`spmd`](Self::spmd).
-    #[inline]
-    pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) -> Result<(), Error> {
-        if is_large(&body) {
-            self.try_spmd_boxed(bees, body)
-        } else {
-            self.shared.spmd(bees, &mut ExactBody::new(body))
-        }
-    }
-
-    /// As [`run_parts_boxed`](Self::run_parts_boxed), for `try_spmd`.
-    #[cold]
-    fn try_spmd_boxed<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) -> Result<(), Error> {
-        let body = Box::new(body);
-        self.shared.spmd(bees, &mut ExactBody::new(move |bee: &Bee<'_>| body(bee)))
-    }
-
-    /// Runs a region and returns what `body` returned on each bee, in the order of the bees' numbers.
-    ///
-    /// The length of the result is `bees`, or 1 in a nested region that is a team of one.
-    ///
-    /// ```
-    /// let parts = hive::spmd_map(4, |bee| bee.split(0..1000).sum::<usize>());
-    /// assert_eq!(parts.len(), 4);
-    /// assert_eq!(parts.iter().sum::<usize>(), 499_500);
-    /// ```
-    ///
-    /// # Panics
-    /// As [`spmd`](Self::spmd). The results that other bees have returned by then are dropped; if one of these drops
-    /// panics, too, that panic is discarded.
-    #[inline]
-    #[track_caller]
-    pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(&self, bees: usize, body: F) -> Vec<R> {
-        self.map_exactly(bees, body)
-    }
-
-    /// Runs a region and combines what `body` returned on the bees: the result of bee 0 with that of bee 1, the outcome
-    /// with that of bee 2, and so on. The calling thread does so when the region has ended.
-    ///
-    /// As `spmd_map(bees, body).into_iter().reduce(combine)`, without a vector. (Up to eight results of up to 64 bytes
-    /// each need no memory from the heap.) In a nested region that is a team of one, it is the result of that bee.
-    ///
-    /// ```
-    /// let x: Vec<f64> = (0..1000).map(f64::from).collect();
-    /// let largest = hive::spmd_reduce(4, |bee| x[bee.split(0..1000)].iter().copied().fold(0.0, f64::max), f64::max);
-    /// assert_eq!(largest, 999.0);
-    /// ```
-    ///
-    /// # Panics
-    /// As [`spmd`](Self::spmd), and with a panic of `combine`. The results that are left are dropped, as in
-    /// [`spmd_map`](Self::spmd_map).
-    #[inline]
-    #[track_caller]
-    #[doc(alias("reduction", "omp reduction", "reduce"))]
-    pub fn spmd_reduce<R, F, C>(&self, bees: usize, body: F, combine: C) -> R
-    where
-        R: Send,
-        F: Fn(&Bee<'_>) -> R + Sync,
-        C: FnMut(R, R) -> R,
-    {
-        self.reduce_exactly(bees, body, combine)
+        // Relaxed: a hint, as the field's documentation says.
+        (!hive.shared.has_ended.load(Ordering::Relaxed)).then_some(BorrowedHive(hive))
     }
 
     /// Changes the size of the hive to `bees` bees, including the queen. May be called by any thread at any time, and
@@ -315,7 +185,7 @@ impl Hive {
     pub fn keep_spinning<R>(&self, section: impl FnOnce() -> R) -> R {
         let _spin_section = self.shared.team.policy().keep_spinning();
         // An empty region wakes the bees. If no region can start, the regions in `section` report that.
-        let _ = self.try_spmd(self.bees(), |_| ());
+        let _ = self.shared.spmd(self.bees(), &mut ExactBody::new(|_: &Bee<'_>| ()));
         section()
     }
 

@@ -13,28 +13,10 @@ use crate::protocol::region::panics::{Payload, as_seen_outside};
 use crate::sys::stderr::abort_with_message;
 
 /// A function that the program has given to the builder. Clones share it, because a builder can be cloned.
-pub(crate) struct Handler<T>(Arc<dyn Fn(T) + Send + Sync>);
-
-impl<T> Handler<T> {
-    pub(crate) fn new(function: impl Fn(T) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(function))
-    }
-}
-
-impl<T> Clone for Handler<T> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-impl<T> fmt::Debug for Handler<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Handler")
-    }
-}
+pub(crate) type Handler<T> = Arc<dyn Fn(T) + Send + Sync>;
 
 /// The handlers of one hive. None: the program has not set this handler.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Handlers {
     /// Gets the payload of a panic that nobody waits for. If it is None, such a panic ends the process.
     pub(crate) panic: Option<Handler<Payload>>,
@@ -45,19 +27,11 @@ pub(crate) struct Handlers {
 }
 
 impl Handlers {
-    /// Calls the start handler for worker `bee`, on that worker's thread. A panic in it goes to the panic handler.
-    pub(crate) fn run_start_handler(&self, bee: u32) {
-        self.run(self.start.as_ref(), bee);
-    }
-
-    /// Calls the exit handler for worker `bee`, on that worker's thread. A panic in it goes to the panic handler.
-    pub(crate) fn run_exit_handler(&self, bee: u32) {
-        self.run(self.exit.as_ref(), bee);
-    }
-
-    fn run(&self, handler: Option<&Handler<usize>>, bee: u32) {
+    /// Calls the start or the exit handler, if there is one, for worker `bee`, on that worker's thread. A panic in it
+    /// goes to the panic handler.
+    pub(crate) fn run(&self, handler: Option<&Handler<usize>>, bee: u32) {
         if let Some(handler) = handler {
-            self.catch_panic(|| (handler.0)(bee as usize));
+            self.catch_panic(|| handler(bee as usize));
         }
     }
 
@@ -81,9 +55,16 @@ impl Handlers {
                 "a task or a handler that nobody waits for has panicked, and the hive has no panic_handler"
             ))
         };
-        if let Err(second) = catch_unwind(AssertUnwindSafe(|| (handler.0)(panic))) {
+        if let Err(second) = catch_unwind(AssertUnwindSafe(|| handler(panic))) {
             std::mem::forget(second);
             abort_with_message(format_args!("the panic_handler has panicked"))
         }
+    }
+}
+
+impl fmt::Debug for Handlers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { panic, start, exit } = self;
+        write!(f, "Handlers {{ panic: {}, start: {}, exit: {} }}", panic.is_some(), start.is_some(), exit.is_some())
     }
 }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::on_drop::on_drop;
-use crate::pool::error::{Error, Problem, ZeroBees};
-use crate::pool::loop_kind::LoopCall;
+use crate::pool::error::{Error, ErrorKind};
+use crate::pool::loop_costs::LoopCall;
 use crate::pool::shared::Shared;
 use crate::protocol::region::body::RegionBody;
 use crate::protocol::region::region_context::RegionContext;
@@ -156,7 +156,12 @@ impl Shared {
         bees: u32,
         body: &mut P,
     ) -> Result<(), Error> {
-        let _apply_resize = self.prepare_team(bees)?;
+        // Dropped after the region and before the caller releases the queen lock: the region of the next queen may have
+        // a pending resize of its own.
+        let _apply_resize = ApplyResizeAtRegionEnd(self);
+        if bees > self.team.bees() {
+            self.grow_to(bees)?;
+        }
         self.team.run_region(queen_guard, bees, body);
         Ok(())
     }
@@ -191,7 +196,7 @@ impl Shared {
 
     /// Makes sure that the hive has the bees that the loop needs. If it has been made smaller since the loop was
     /// called, the bees that are surplus take part and then park, as in `run_present`, unless the loop is planned. The
-    /// result: as of `prepare_team`.
+    /// result is to be dropped as in `spmd_locked`.
     #[inline(always)]
     fn prepare_loop_team(self: &Arc<Self>, call: LoopCall) -> Result<ApplyResizeAtRegionEnd<'_>, Error> {
         let apply_resize = ApplyResizeAtRegionEnd(self);
@@ -205,20 +210,9 @@ impl Shared {
     #[cold]
     fn grow_for_loop(self: &Arc<Self>, call: LoopCall) -> Result<(), Error> {
         if call.is_planned || !self.team.is_hired(call.bees as usize - 1) {
-            self.grow_to(call.bees).map_err(|error| Error::from(Problem::Threads(error)))?;
+            self.grow_to(call.bees)?;
         }
         Ok(())
-    }
-
-    /// Makes sure that the hive has a team of `bees`. The result is to be dropped after the region and before the
-    /// caller releases the queen lock: the region of the next queen may have a pending resize of its own.
-    #[inline(always)]
-    fn prepare_team(self: &Arc<Self>, bees: u32) -> Result<ApplyResizeAtRegionEnd<'_>, Error> {
-        let apply_resize = ApplyResizeAtRegionEnd(self);
-        if bees > self.team.bees() {
-            self.grow_to(bees).map_err(|error| Error::from(Problem::Threads(error)))?;
-        }
-        Ok(apply_resize)
     }
 
     /// Runs a region whose team is the calling thread alone. Needs no queen lock.
@@ -249,11 +243,28 @@ impl Shared {
         if bees.wrapping_sub(1) < max_bees as usize && !self.is_forked() {
             return Ok(bees as u32);
         }
-        Err(Error::from(match bees {
-            0 => Problem::NoBees(ZeroBees::Region),
-            _ if bees > max_bees as usize => Problem::TooMany { requested: bees, max_bees: max_bees as usize },
-            _ => Problem::Forked,
-        }))
+        Err(refusal(bees, max_bees))
+    }
+}
+
+/// The error that a hive of at most `max_bees` bees runs no region of `bees` bees and gets no such size. If the number
+/// itself is right, the process is a forked child.
+#[cold]
+fn refusal(bees: usize, max_bees: u32) -> Error {
+    if bees == 0 {
+        Error::new(ErrorKind::NoBees, "a region needs at least 1 bee, its caller; 0 were asked for")
+    } else if bees > max_bees as usize {
+        Error::too_many_bees(
+            bees,
+            format_args!("{bees} bees were asked for, and this hive's limit is {max_bees}"),
+            format_args!("build one with Hive::builder().max_bees({bees})"),
+        )
+    } else {
+        Error::new(
+            ErrorKind::Forked,
+            "this process was forked from the one that made this hive, and has none of its threads; build a hive of \
+             its own with Hive::new, after the fork",
+        )
     }
 }
 

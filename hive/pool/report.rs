@@ -54,7 +54,7 @@ impl Report {
             ("barriers", shared.barrier_choice.to_string()),
             ("waiting", waiting_line(&shared.config)),
         ];
-        lines.extend(shared.tracer().map(|tracer| ("tracing", tracing_line(shared, tracer))));
+        lines.extend(shared.tracer.as_ref().map(|tracer| ("tracing", tracing_line(shared, tracer))));
         let mut warnings = shared.machine_info.warnings.clone();
         if !shared.is_forked() {
             warnings.extend(shared.runtime_warnings());

@@ -7,20 +7,15 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::pool::error::{Error, Problem, ThreadError, ZeroBees};
+use crate::pool::error::{Error, ErrorKind};
 use crate::pool::shared::{MIN_BEES_WITH_WORKER, Shared};
 use crate::protocol::region::region_context::RegionContext;
 use crate::region::nesting;
 
 impl Shared {
-    /// Hires the workers that the hive starts with.
-    pub(crate) fn start_initial_workers(self: &Arc<Self>) -> Result<(), ThreadError> {
-        self.grow_to(self.config.bees)
-    }
-
     /// Grows the hive to `bees` bees, unless it has as many already.
     #[cold]
-    pub(crate) fn grow_to(self: &Arc<Self>, bees: u32) -> Result<(), ThreadError> {
+    pub(crate) fn grow_to(self: &Arc<Self>, bees: u32) -> Result<(), Error> {
         self.with_started_workers(bees, |start| self.team.grow_to(bees, start))
     }
 
@@ -39,26 +34,22 @@ impl Shared {
     /// Changes the size of the hive: see [`Hive::resize`](crate::pool::handle::Hive::resize). Inside a region of this
     /// hive, the change takes effect when the region ends.
     pub(crate) fn resize(self: &Arc<Self>, bees: usize) -> Result<(), Error> {
-        let max_bees = self.config.max_bees as usize;
-        let bees = match bees {
-            0 => return Err(Error::from(Problem::NoBees(ZeroBees::Resize))),
-            _ if bees > max_bees => return Err(Error::from(Problem::TooMany { requested: bees, max_bees })),
-            _ if self.is_forked() => return Err(Error::from(Problem::Forked)),
-            _ => bees as u32,
-        };
+        if bees == 0 {
+            return Err(Error::new(ErrorKind::NoBees, "a hive has at least 1 bee, the queen; resize(0) was called"));
+        }
+        let bees = self.checked_bees(bees)?;
         let resized = nesting::with_outermost_region(&self.team, |context| self.resize_after_region(bees, context));
-        let resized = resized.unwrap_or_else(|| self.resize_now(bees));
-        resized.map_err(|error| Error::from(Problem::Threads(error)))
+        resized.unwrap_or_else(|| self.resize_now(bees))
     }
 
     /// Changes the size of the hive at once.
-    fn resize_now(self: &Arc<Self>, bees: u32) -> Result<(), ThreadError> {
+    fn resize_now(self: &Arc<Self>, bees: u32) -> Result<(), Error> {
         self.with_started_workers(bees, |start| self.team.resize(bees, start))
     }
 
     /// Makes the hive change its size when the region of `context` has ended. Hiring is the only step that can fail; it
     /// is done now, while there is a caller to return the error to.
-    fn resize_after_region(self: &Arc<Self>, bees: u32, context: &RegionContext<'_>) -> Result<(), ThreadError> {
+    fn resize_after_region(self: &Arc<Self>, bees: u32, context: &RegionContext<'_>) -> Result<(), Error> {
         self.with_started_workers(bees, |start| self.team.hire(bees, start))?;
         if context.bees() == 1 {
             context.set_resize_at_region_end(bees);

@@ -1,16 +1,15 @@
-//! Starts a region for a closure: `Hive::spmd` and `Hive::spmd_map`, and the same for loops, whose parts may run in
-//! another bee's name, or all on the caller. `Shared::spmd` (`regions.rs`) runs a region, and `Shared::run_loop`
+//! Starts a region for a closure: `Hive::spmd` and its siblings, and the same for loops, whose parts may run in another
+//! bee's name, or all on the caller. `Shared::spmd` (`regions.rs`) runs a region, and `Shared::run_loop`
 //! (`lone_loops.rs`) a loop.
 
 use crate::pool::error::Error;
 use crate::pool::handle::Hive;
-use crate::pool::loop_kind::LoopKind;
+use crate::pool::loop_costs::LoopKind;
 use crate::protocol::region::body::RegionBody;
-use crate::region::bee::{Bee, UserBody};
+use crate::region::bee::{Bee, ExactBody, UserBody};
 use crate::region::closure_size::is_large;
 use crate::region::no_double_panic::NoDoublePanic;
-use crate::region::results;
-use crate::region::results::ResultWriter;
+use crate::region::results::{self, ResultWriter};
 
 /// What a region is started for.
 #[derive(Clone, Copy)]
@@ -26,22 +25,123 @@ pub(crate) enum Work {
 }
 
 impl Hive {
-    /// Runs a region as [`spmd`](Self::spmd) does.
+    /// Runs `body` once on each of `bees` bees and returns when all of them are done: a region.
+    ///
+    /// The calling thread is bee 0. The other bees are workers, which run at the same time as the caller, so the bees
+    /// may wait for one another at [`Bee::barrier`]. `body` may borrow from the caller. If the hive has fewer than
+    /// `bees` bees, it grows first, for good; if it has more, the others are left alone, so that a change of team size
+    /// costs nothing. Where the number does not matter, [`spmd_all`](Self::spmd_all) takes all bees that there are.
+    ///
+    /// # Nested regions
+    /// A region inside a region, a task or a join of the same hive runs at once as a team of one: [`Bee::bees`] is 1.
+    /// In the body of [`install`](Self::install), or of a [`scope`](Self::scope) that runs in the queen's place, it has
+    /// a real team.
+    ///
+    /// Inside a region or a task of another hive, it has a real team if this hive is free, and is a team of one if this
+    /// hive is busy: if another region of it is running, or if one of the bees is in the middle of a task. So hives
+    /// nested in one another do not deadlock.
+    ///
+    /// Outside of any hive, a second thread that starts a region waits until the first one's region is over; waiting
+    /// threads are served in order of arrival. The body of a region must therefore not wait for a thread that waits to
+    /// start a region on the same hive.
+    ///
+    /// ```
+    /// let mut data = vec![1.0; 1000];
+    /// let chunks: Vec<_> = data.chunks_mut(250).map(std::sync::Mutex::new).collect();
+    /// hive::spmd(4, |bee| {
+    ///     for x in chunks[bee.id()].lock().unwrap().iter_mut() {
+    ///         *x += bee.id() as f64;
+    ///     }
+    /// });
+    /// assert_eq!(data[999], 4.0);
+    /// ```
+    ///
+    /// # Panics
+    /// If `bees` is 0 or above [`max_bees`](Self::max_bees), if the system makes no more threads, or in a forked child;
+    /// [`try_spmd`](Self::try_spmd) returns these as errors.
+    ///
+    /// If `body` panics on some bee, the other bees are released from their barriers and all bees are waited for. Then
+    /// `spmd` panics with the payload of the lowest-numbered bee that panicked. The hive can be used as before.
+    ///
+    /// `spmd` returns only if `body` has run to its end on every bee, and no call by which the bees meet or share work
+    /// has ended by a panic, whatever the bees catch: see [`Bee::barrier`]. Otherwise, if no bee's panic goes on, the
+    /// region panics with a message of its own, which names the call and the bee. The payload by which a bee is
+    /// released is meant for its own region. If `body` catches it and resumes it in another region or task, it is a
+    /// panic like any other, and its message says what has happened.
     #[inline]
     #[track_caller]
-    pub(crate) fn run_exactly<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) {
+    #[doc(alias("parallel", "omp parallel", "parallel region", "fork-join", "broadcast"))]
+    pub fn spmd<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) {
         self.run_parts::<false, F>(bees, Work::Parts, body);
     }
 
-    /// Runs a region as [`spmd_map`](Self::spmd_map) does.
+    /// As [`spmd`](Self::spmd), but returns an error where `spmd` panics because the region cannot start.
+    ///
+    /// ```
+    /// let hive = hive::Hive::builder().bees(1).max_bees(8).build()?;
+    /// let error = hive.try_spmd(9, |_| ()).unwrap_err();
+    /// assert!(error.to_string().contains("this hive's limit is 8"));
+    /// # Ok::<(), hive::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If `bees` is 0 or above [`max_bees`](Self::max_bees), if the system makes no more threads, or in a forked child.
+    /// `body` has then not run on any bee.
+    ///
+    /// # Panics
+    /// With the panic of the lowest-numbered bee on which `body` panicked; see [`spmd`](Self::spmd).
+    #[inline]
+    pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) -> Result<(), Error> {
+        if is_large(&body) {
+            self.try_spmd_boxed(bees, body)
+        } else {
+            self.shared.spmd(bees, &mut ExactBody::new(body))
+        }
+    }
+
+    /// As [`run_parts_boxed`](Self::run_parts_boxed), for `try_spmd`.
+    #[cold]
+    fn try_spmd_boxed<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) -> Result<(), Error> {
+        let body = Box::new(body);
+        self.shared.spmd(bees, &mut ExactBody::new(move |bee: &Bee<'_>| body(bee)))
+    }
+
+    /// Runs a region and returns what `body` returned on each bee, in the order of the bees' numbers.
+    ///
+    /// The length of the result is `bees`, or 1 in a nested region that is a team of one.
+    ///
+    /// ```
+    /// let parts = hive::spmd_map(4, |bee| bee.split(0..1000).sum::<usize>());
+    /// assert_eq!(parts.len(), 4);
+    /// assert_eq!(parts.iter().sum::<usize>(), 499_500);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`spmd`](Self::spmd). The results that other bees have returned by then are dropped; if one of these drops
+    /// panics, too, that panic is discarded.
     #[track_caller]
-    pub(crate) fn map_exactly<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(&self, bees: usize, body: F) -> Vec<R> {
+    pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(&self, bees: usize, body: F) -> Vec<R> {
         self.map_parts::<false, R, F>(bees, Work::Parts, body)
     }
 
-    /// Runs a region as [`spmd_reduce`](Self::spmd_reduce) does.
+    /// Runs a region and combines what `body` returned on the bees: the result of bee 0 with that of bee 1, the outcome
+    /// with that of bee 2, and so on. The calling thread does so when the region has ended.
+    ///
+    /// As `spmd_map(bees, body).into_iter().reduce(combine)`, without a vector. (Up to eight results of up to 64 bytes
+    /// each need no memory from the heap.) In a nested region that is a team of one, it is the result of that bee.
+    ///
+    /// ```
+    /// let x: Vec<f64> = (0..1000).map(f64::from).collect();
+    /// let largest = hive::spmd_reduce(4, |bee| x[bee.split(0..1000)].iter().copied().fold(0.0, f64::max), f64::max);
+    /// assert_eq!(largest, 999.0);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`spmd`](Self::spmd), and with a panic of `combine`. The results that are left are dropped, as in
+    /// [`spmd_map`](Self::spmd_map).
     #[track_caller]
-    pub(crate) fn reduce_exactly<R, F, C>(&self, bees: usize, body: F, combine: C) -> R
+    #[doc(alias("reduction", "omp reduction", "reduce"))]
+    pub fn spmd_reduce<R, F, C>(&self, bees: usize, body: F, combine: C) -> R
     where
         R: Send,
         F: Fn(&Bee<'_>) -> R + Sync,
@@ -59,6 +159,59 @@ impl Hive {
         });
         drop(combine);
         combined.unwrap_or_else(|| unreachable!("a region of {bees} has no result")).into_inner()
+    }
+
+    /// Runs `body` once on each bee that the hive has now, and returns when all of them are done: a
+    /// [region](Self::spmd) whose size is the hive's. [`Bee::bees`] says inside how many there are.
+    ///
+    /// `spmd(hive.bees(), ...)` asks for a number, and grows the hive if it has fewer bees by then: where another
+    /// thread makes the hive smaller by [`resize`](Self::resize), that can undo it, and a number that was asked for
+    /// long ago mostly does. This never makes a hive larger. If the hive is made smaller while the region starts or
+    /// runs, the surplus bees still run their part and then park.
+    ///
+    /// What is divided among the bees is divided inside, by [`Bee::split`] or [`Bee::for_range`]; `Parts` that are cut
+    /// outside are gone through by loops, and [`PerBee`](crate::slices::per_bee::PerBee)s are made for
+    /// [`max_bees`](Self::max_bees) bees.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    ///
+    /// let hive = hive::Hive::new(4)?;
+    /// hive.resize(2)?;
+    /// let sum = AtomicUsize::new(0);
+    /// hive.spmd_all(|bee| {
+    ///     assert_eq!(bee.bees(), 2);
+    ///     sum.fetch_add(bee.split(0..1000).sum(), Ordering::Relaxed);
+    /// });
+    /// assert_eq!((sum.into_inner(), hive.bees()), (499_500, 2));
+    /// # Ok::<(), hive::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// In a forked child, and with the panics of `body`, as [`spmd`](Self::spmd).
+    #[inline]
+    #[track_caller]
+    #[doc(alias("parallel", "omp parallel", "broadcast", "whole team"))]
+    pub fn spmd_all<F: Fn(&Bee<'_>) + Sync>(&self, body: F) {
+        self.run_parts::<false, F>(self.max_bees(), Work::PresentParts, body);
+    }
+
+    /// Runs a region of all bees that the hive has now, as [`spmd_all`](Self::spmd_all), and returns what `body`
+    /// returned on each, in the order of the bees' numbers.
+    ///
+    /// ```
+    /// let x = vec![0.5; 1 << 16];
+    /// let sums = hive::global().spmd_all_map(|bee| x[bee.split(0..x.len())].iter().sum::<f64>());
+    /// assert_eq!(sums.iter().sum::<f64>(), 32_768.0);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`spmd_all`](Self::spmd_all).
+    #[track_caller]
+    #[doc(alias("parallel", "omp parallel", "broadcast"))]
+    pub fn spmd_all_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(&self, body: F) -> Vec<R> {
+        // Room for the results of as many as there are; if the hive grows meanwhile, the region has no more.
+        self.map_parts::<false, R, F>(self.bees(), Work::PresentParts, body)
     }
 
     /// As [`spmd`](Self::spmd) if `RUNS_ANYWHERE` is false. If it is true, a bee that is done runs the parts of those

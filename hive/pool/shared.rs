@@ -1,9 +1,9 @@
 //! [`Shared`]: what the handle of a hive and the threads of its workers share, and how it is put together.
 //!
-//! Other files add what is done with it, each building on those before it: `observers.rs` starts the watchdog and
-//! writes the timeline, `shut_down.rs` ends the hive, `worker_thread.rs` makes the workers' threads and runs each from
-//! its first step to its last, `resizing.rs` changes the number of bees, and `regions.rs` runs regions. Everything that
-//! bees do among themselves is in `Team` (`hive/protocol/`).
+//! Other files add what is done with it, each building on those before it: `shut_down.rs` starts the watchdog, writes
+//! the timeline and ends the hive, `worker_thread.rs` makes the workers' threads and runs each from its first step to
+//! its last, `resizing.rs` changes the number of bees, and `regions.rs` runs regions. Everything that bees do among
+//! themselves is in `Team` (`hive/protocol/`).
 
 use std::any::Any;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::thread::JoinHandle;
 
+use crossbeam_utils::CachePadded;
+
 use crate::observe::stats::{Counts, Stats};
 use crate::observe::trace::Tracer;
 use crate::observe::watchdog::Watchdog;
 use crate::pool::config::{Config, SleepProtocol};
 use crate::pool::error::Error;
-use crate::pool::lone_callers::LoneCallers;
 use crate::pool::loop_costs::LoopCosts;
 use crate::pool::task_pool_state::TaskPoolState;
 use crate::pool::thread_host::{Guest, ThreadHosts};
@@ -61,14 +62,17 @@ pub(crate) struct Shared {
     /// The words by which bees share out the loops that they make inside of a region: see `loops/for_range.rs`, which
     /// alone knows their type. Made when they are first needed.
     pub(crate) loop_words: OnceLock<Box<dyn Any + Send + Sync + UnwindSafe + RefUnwindSafe>>,
-    /// How many threads run loops alone.
-    pub(crate) lone_callers: LoneCallers,
+    /// How many threads run loops of the hive alone at present: see `lone_loops.rs`. Each of them takes a CPU from the
+    /// team, and so a loop that begins meanwhile has less to gain from it.
+    pub(crate) lone_callers: CachePadded<AtomicU32>,
     /// The handles of the workers' threads, in the order of hiring. Shutting down takes them out and joins them.
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
     /// The number of owners that are still alive: the hive's handle, and each worker's thread until its main function
     /// has ended. The last of them to go runs the tasks that are left and writes the timeline.
     pub(crate) live_owners: AtomicUsize,
-    /// Whether the handle has been dropped: see `has_ended` in `shut_down.rs`.
+    /// Whether the handle has been dropped, as far as the reader knows. Tasks of the hive may still run; the free
+    /// functions in them then act on the global hive, because this one has no use for anything new. A hint: what must
+    /// not happen on a hive that has ended is refused under the lock of resizes.
     pub(crate) has_ended: AtomicBool,
     /// The hive's entry in the graph of waits between hives.
     pub(crate) wait_node: WaitNode,
@@ -85,7 +89,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// The shared part of a hive of the queen alone. `start_initial_workers` hires the workers.
+    /// The shared part of a hive of the queen alone. `grow_to` hires the workers.
     pub(crate) fn new(
         config: Config,
         machine_info: MachineInfo,
@@ -130,7 +134,7 @@ impl Shared {
             resize_at_region_end: AtomicU32::new(0),
             loop_costs: LoopCosts::new(),
             loop_words: OnceLock::new(),
-            lone_callers: LoneCallers::new(),
+            lone_callers: CachePadded::new(AtomicU32::new(0)),
             threads: Mutex::new(Vec::new()),
             live_owners: AtomicUsize::new(1),
             has_ended: AtomicBool::new(false),

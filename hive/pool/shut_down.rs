@@ -1,19 +1,51 @@
 //! The end of a hive: its handle ends the workers and waits for their threads as far as that is safe, and the last
-//! owner runs the tasks that are left and writes the timeline.
+//! owner runs the tasks that are left and writes the timeline. And what watches a hive until then: the start of the
+//! watchdog, and the writing of the timeline. The watchdog and the tracer are in `hive/observe/` and know no hive; this
+//! file hands them what they need of one.
 //!
 //! `docs/waits-between-hives.md` says why the waits in this file cannot form a cycle.
 
-use std::sync::PoisonError;
+use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 
-use crate::observe::trace::traced_hives::TracedHive;
+use crate::observe::trace::Tracer;
+use crate::observe::trace::traced_hives::{TracedHive, write_at_exit};
 use crate::pool::shared::Shared;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::region::nesting;
 use crate::sys::presence::while_off_core;
+use crate::sys::stderr::write_message;
 
 impl Shared {
+    /// Starts the watchdog, and registers the timeline to be written when the process ends, as far as the configuration
+    /// asks for them. Neither keeps a hive alive that nobody uses any more, since each has a weak reference only.
+    pub(crate) fn start_observers(self: &Arc<Self>) -> io::Result<()> {
+        if self.tracer.is_some() {
+            write_at_exit(Arc::<Self>::downgrade(self));
+        }
+        let Some(limit) = self.config.watchdog_limit else { return Ok(()) };
+        let watched = Arc::downgrade(self);
+        let take_snapshot = move || watched.upgrade().map(|shared| shared.team.snapshot());
+        self.watchdog.start(&self.config.thread_name, limit, take_snapshot)
+    }
+
+    /// Writes the trace: see [`Hive::write_trace`](crate::pool::handle::Hive::write_trace).
+    pub(crate) fn write_trace(&self) -> io::Result<PathBuf> {
+        let tracer = self.tracer.as_ref().ok_or_else(|| io::Error::other(NOT_TRACED_MESSAGE))?;
+        if self.is_forked() {
+            return Err(io::Error::other("this process is a forked child: the trace is its parent's"));
+        }
+        self.write_with(tracer)?;
+        Ok(tracer.path().to_owned())
+    }
+
+    fn write_with(&self, tracer: &Tracer) -> io::Result<()> {
+        tracer.write(&self.config.thread_name, || (self.team.logs().collect(), self.team.sizes()))
+    }
+
     /// Ends all workers and waits for their threads.
     ///
     /// It waits for none of them if they may be waiting for the calling thread, directly or over other hives, and never
@@ -22,7 +54,7 @@ impl Shared {
         if self.is_forked() {
             return;
         }
-        // Relaxed: a hint, for calls of free functions in tasks that still run: see `has_ended`.
+        // Relaxed: a hint, for calls of free functions in tasks that still run.
         self.has_ended.store(true, Ordering::Relaxed);
         self.watchdog.stop();
         self.team.terminate_all();
@@ -37,13 +69,6 @@ impl Shared {
         self.release_owner();
     }
 
-    /// Whether the hive's handle has been dropped, as far as the calling thread knows. Tasks of the hive may still run;
-    /// the free functions in them then act on the global hive, because this one has no use for anything new.
-    pub(crate) fn has_ended(&self) -> bool {
-        // Relaxed: a hint. What must not happen on a hive that has ended is refused under the lock of resizes.
-        self.has_ended.load(Ordering::Relaxed)
-    }
-
     /// Gives up one owner of the hive. The last owner runs the tasks that are still queued and writes the timeline.
     pub(crate) fn release_owner(&self) {
         // AcqRel: pairs with itself in the other owners. The last owner has seen everything that the others did before
@@ -53,9 +78,7 @@ impl Shared {
             self.write_final_trace();
         }
     }
-}
 
-impl Shared {
     /// Runs what is still queued. The jobs of a task pool expect to be run by one of its threads.
     fn run_leftover_tasks(&self) {
         if self.task_pool.is_none() {
@@ -66,6 +89,18 @@ impl Shared {
         // threads have ended, so the bee has no other context.
         let context = TaskContext::of_ended_bee(&self.team, 1);
         nesting::within_tasks(&context, || self.team.run_leftover_tasks());
+    }
+}
+
+impl TracedHive for Shared {
+    /// Writes the trace when the hive or the process ends, if the hive is traced. An error goes to standard error,
+    /// because no caller is left to return it to.
+    fn write_final_trace(&self) {
+        let Some(tracer) = self.tracer.as_ref().filter(|_| !self.is_forked()) else { return };
+        if let Err(error) = self.write_with(tracer) {
+            let (name, file) = (&self.config.thread_name, tracer.path().display());
+            write_message(&format!("{name}: the trace {file} cannot be written: {error}\n"));
+        }
     }
 }
 
@@ -87,3 +122,6 @@ fn join_all(threads: Vec<JoinHandle<()>>) {
     let join = |thread: JoinHandle<()>| thread.join().expect("a bee catches the panics of what it runs");
     while_off_core(|| threads.into_iter().for_each(join));
 }
+
+const NOT_TRACED_MESSAGE: &str = "this hive is not traced: ask for that with Hive::builder().trace(FILE) or \
+                                  HIVE_TRACE=FILE; its report says whether the file could be made";

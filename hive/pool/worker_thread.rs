@@ -10,25 +10,22 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::thread;
 
-use crate::pool::error::{ThreadError, ThreadErrorCause};
+use crate::pool::error::{Error, ErrorKind};
 use crate::pool::shared::Shared;
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::protocol::worker::main_loop::Worker;
 use crate::region::nesting;
-use crate::sys::presence;
 use crate::sys::semaphore::Semaphore;
-use crate::sys::signal_mask;
-use crate::sys::stack_room;
-use crate::sys::thread_limits::ThreadReservation;
+use crate::sys::thread_limits::{LimitExceeded, ThreadReservation};
 use crate::sys::wait::WaitPolicy;
-use crate::topology::pinning;
-use crate::topology::pinning::BindError;
+use crate::sys::{presence, signal_mask, stack_room};
+use crate::topology::pinning::{self, BindError};
 use crate::topology::place_assignment::Place;
 
 /// Starts the thread of a worker that the team is hiring. Gets the worker's number, and the epoch of the last region
 /// that the team has begun.
-type StartWorker<'h> = dyn FnMut(u32, u64) -> Result<(), ThreadError> + 'h;
+type StartWorker<'h> = dyn FnMut(u32, u64) -> Result<(), Error> + 'h;
 
 impl Shared {
     /// Makes a change for which workers may have to be hired, and returns when the new workers' threads are running.
@@ -55,17 +52,15 @@ impl Shared {
         let result = change(&mut |worker, epoch| {
             let stack = self.config.stack_size;
             let needed = u64::from(bees.saturating_sub(worker));
-            let error = |cause| ThreadError { bee: worker, bees: bees as usize, cause };
+            let no_room = |exceeded: LimitExceeded| {
+                Error::new(ErrorKind::Threads, format!("{bees} bees were asked for: {exceeded}"))
+            };
             let reservation = match &mut reservation {
                 Some(reservation) => reservation,
-                none => {
-                    let reserved = ThreadReservation::reserve(needed, stack);
-                    none.insert(reserved.map_err(|exceeded| error(ThreadErrorCause::LimitReached(exceeded)))?)
-                }
+                none => none.insert(ThreadReservation::reserve(needed, stack).map_err(no_room)?),
             };
             self.start_worker(worker, epoch, Arc::clone(&running)).map_err(|refusal| {
-                let exceeded = reservation.exceeded_limit(needed, stack);
-                error(exceeded.map_or(ThreadErrorCause::Refused(refusal), ThreadErrorCause::LimitReached))
+                reservation.exceeded_limit(needed, stack).map_or_else(|| refused(worker, bees, refusal), no_room)
             })?;
             started += 1;
             Ok(())
@@ -121,26 +116,26 @@ impl Shared {
         if let Some((place, _)) = &bound {
             self.note_binding(worker, place);
         }
-        let policy = self.team.policy();
+        let (policy, handlers) = (self.team.policy(), &self.config.handlers);
         let _looks = policy.begin_to_look_at_cpus(bound.is_some());
         let context = TaskContext::new(&self.team, worker);
         stack_room::ask_for_end_of_stack(self.config.stack_size);
         nesting::within_tasks(&context, || {
-            if self.config.handlers.start.is_none() {
+            if handlers.start.is_none() {
                 running.add();
             } else {
                 // This is inside of the task, so that a thread that starts a region afterwards sees that this
                 // worker is busy with its start handler.
                 context.run_as_task(|| {
                     running.add();
-                    self.config.handlers.run_start_handler(worker);
+                    handlers.run(handlers.start.as_ref(), worker);
                 });
             }
             // A child process that was forked in the start handler must not go on, because it has none of the hive's
             // other threads.
             policy.abort_if_forked();
             Worker::new(&context, epoch).run();
-            self.config.handlers.run_exit_handler(worker);
+            handlers.run(handlers.exit.as_ref(), worker);
         });
         // The same for a child that was forked in a region, a task or the exit handler.
         policy.abort_if_forked();
@@ -163,6 +158,15 @@ impl Shared {
     fn warn_on_error<T>(&self, bee: u32, result: Result<T, BindError>) -> Option<T> {
         result.map_err(|error| self.add_warning(format!("bee {bee} is not bound as it should be: {error}"))).ok()
     }
+}
+
+/// The error that the system refuses to make the thread of worker `bee`, of a hive that was to have so many bees.
+fn refused(bee: u32, bees: u32, cause: io::Error) -> Error {
+    let message = format!(
+        "the system made no thread for bee {bee} of {bees}: {cause}; ask for fewer bees or a smaller stack_size, or \
+         raise the limits on threads (ulimit -u, the cgroup's pids.max) and memory"
+    );
+    Error::new(ErrorKind::Threads, message).caused_by(cause)
 }
 
 /// Those of the workers hired by one change whose threads are running.

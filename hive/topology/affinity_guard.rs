@@ -1,6 +1,6 @@
 //! Binds a queen's thread to its place for as long as a hive lives that was built with `pin_queen(true)`.
 //!
-//! `Hive::build` makes the [`AffinityGuard`] and the hive drops it. A thread may build several hives and drop them in
+//! `Builder::build` makes the [`AffinityGuard`] and the hive drops it. A thread may build several hives and drop them in
 //! any order, also on other threads, so the guards of a thread are kept in a list, and a mask is restored only when the
 //! masks of all later guards have been restored.
 

@@ -1,7 +1,7 @@
 //! What a hive knows about the machine and the process that it runs in: the CPUs, the affinity mask, the CPU quota, and
 //! warnings about what could not be read.
 //!
-//! `Hive::build` and `HiveSetBuilder` call [`MachineInfo::detect`]. It decides the default number of bees and, in
+//! `Builder::build` and `HiveSetBuilder` call [`MachineInfo::detect`]. It decides the default number of bees and, in
 //! `place_map.rs`, the bees' places. The machine is read again only if the mask has changed.
 
 use std::sync::Arc;

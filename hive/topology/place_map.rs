@@ -1,6 +1,6 @@
 //! Which place each bee of a hive has, and the claim that keeps other hives of the process off these places.
 //!
-//! `Hive::build` calls [`PlaceMap::build`]. Later, the thread of each worker that the hive hires calls
+//! `Builder::build` calls [`PlaceMap::build`]. Later, the thread of each worker that the hive hires calls
 //! [`PlaceMap::bind_worker`]. Reports, the team's shape and the order in which bees steal from one another use the
 //! places, too.
 

@@ -52,7 +52,7 @@ use rayon_core::ThreadPool;
 
 use crate::adapters::rayon::call::RayonCall;
 use crate::pool::builder::Builder;
-use crate::pool::error::{Error, Problem};
+use crate::pool::error::{Error, ErrorKind};
 use crate::pool::handle::Hive;
 use crate::pool::handlers::Handlers;
 use crate::pool::thread_host::{Guest, ThreadHosts};
@@ -160,7 +160,13 @@ impl Builder {
 /// Makes the calling thread rayon's worker 0, and arranges that the threads of the hive's bees become its other
 /// workers. No bee's thread exists yet.
 fn start_pool(bees: u32, handlers: &Handlers, hosts: &ThreadHosts) -> Result<Box<dyn Guest>, Error> {
-    let (pool, threads) = worker::build_pool(bees, handlers).map_err(|cause| Error::from(Problem::RayonPool(cause)))?;
+    let (pool, threads) = worker::build_pool(bees, handlers).map_err(|cause| {
+        let message = format!(
+            "rayon's workers cannot be this hive's bees: {cause}; a thread that is rayon's worker, or has built a hive \
+             with host_rayon, is that pool's for good, so build this one on a thread of its own, or without host_rayon"
+        );
+        Error::new(ErrorKind::Settings, message).caused_by(cause)
+    })?;
     let pool = Arc::new(pool);
     for thread in threads {
         hosts.reserve(thread.index() as u32, worker::thread_host(thread, Arc::clone(&pool)));

@@ -69,7 +69,7 @@ impl PoolBuilder {
     /// A pool of so many threads: at least 1; if there are more than [`MAX_THREADS`], so many.
     pub fn new(threads: usize) -> Self {
         let threads = threads.clamp(1, MAX_THREADS);
-        Self { threads, uses_current_thread: false, is_breadth_first: false, hive: Builder::new() }
+        Self { threads, uses_current_thread: false, is_breadth_first: false, hive: Builder::default() }
     }
 
     /// Makes the thread that calls [`build`](Self::build) the pool's thread 0, until it ends. It runs tasks while it
@@ -243,7 +243,7 @@ mod tests {
     fn a_pool_polls_for_a_shorter_time_than_a_hive_if_nobody_has_chosen_one() {
         // As in the other tests, the environment says nothing.
         let pool = PoolBuilder::new(2).shared(1, 3).unwrap();
-        let hive = Builder::new().bees(2).pin(Pin::None).build().unwrap();
+        let hive = Builder::default().bees(2).pin(Pin::None).build().unwrap();
         assert_eq!(pool.team.policy().spin_time(), (DEFAULT_SPIN, true));
         assert!(hive.shared.team.policy().spin_time().0 > DEFAULT_SPIN);
     }

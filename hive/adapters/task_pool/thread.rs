@@ -73,7 +73,7 @@ fn run_bee(shared: &Shared, bee: u32, epoch: u64) {
     let (handlers, index) = (&shared.config.handlers, index_of(shared, bee) as u32);
     nesting::within_tasks(&context, || {
         if handlers.start.is_some() {
-            context.run_as_task(|| handlers.run_start_handler(index));
+            context.run_as_task(|| handlers.run(handlers.start.as_ref(), index));
         }
         policy.abort_if_forked();
         // Until `start` has returned for the first thread, the team's size is 1, and the thread is woken as the worker
@@ -85,7 +85,7 @@ fn run_bee(shared: &Shared, bee: u32, epoch: u64) {
         }
         Worker::new(&context, epoch).run();
         if handlers.exit.is_some() {
-            context.run_as_task(|| handlers.run_exit_handler(index));
+            context.run_as_task(|| handlers.run(handlers.exit.as_ref(), index));
             // What the handler has spawned lies in this bee's deque, and the other threads may have ended.
             context.run_all();
         }
