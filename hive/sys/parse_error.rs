@@ -67,3 +67,24 @@ impl fmt::Display for ParseError {
 }
 
 impl std::error::Error for ParseError {}
+
+/// The value that `text` is the word of, whatever the case of its letters, and with or without blanks around it.
+/// `problem` says what any other text is not, and what was expected.
+pub(crate) fn parse_word<T: Clone>(
+    words: &[(T, &str)],
+    text: &str,
+    kind: ParseErrorKind,
+    problem: &str,
+) -> Result<T, ParseError> {
+    find_word(words, text).ok_or_else(|| ParseError::new(kind, format!("{text:?} {problem}")))
+}
+
+/// The same without an error.
+pub(crate) fn find_word<T: Clone>(words: &[(T, &str)], text: &str) -> Option<T> {
+    words.iter().find_map(|(value, word)| word.eq_ignore_ascii_case(text.trim()).then(|| value.clone()))
+}
+
+/// The first word of `value`; an empty text if it has none.
+pub(crate) fn word_of<T: PartialEq>(words: &[(T, &'static str)], value: &T) -> &'static str {
+    words.iter().find_map(|(named, word)| (named == value).then_some(*word)).unwrap_or_default()
+}

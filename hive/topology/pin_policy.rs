@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::sys::cpu_mask::{parse_cpu_list, write_cpu_list};
-use crate::sys::parse_error::{ParseError, ParseErrorKind};
+use crate::sys::parse_error::{ParseError, ParseErrorKind, find_word, word_of};
 
 /// Where the bees of a hive may run; in the environment `HIVE_PIN`.
 ///
@@ -43,17 +43,14 @@ pub enum Pin {
 }
 
 impl Pin {
-    /// The word for this setting; `None` for a list of CPUs.
-    fn keyword(&self) -> Option<&'static str> {
-        match self {
-            Pin::None => Some("none"),
-            Pin::Core => Some("core"),
-            Pin::Cluster => Some("cluster"),
-            Pin::Node => Some("node"),
-            Pin::Package => Some("package"),
-            Pin::Cpus(_) => None,
-        }
-    }
+    /// The words, in the environment and in reports. A list of CPUs has none.
+    const WORDS: [(Self, &str); 5] = [
+        (Self::None, "none"),
+        (Self::Core, "core"),
+        (Self::Cluster, "cluster"),
+        (Self::Node, "node"),
+        (Self::Package, "package"),
+    ];
 }
 
 /// Writes the text that [`FromStr`] reads.
@@ -61,7 +58,7 @@ impl fmt::Display for Pin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Pin::Cpus(cpus) => write_cpu_list(f, cpus),
-            other => f.write_str(other.keyword().unwrap_or_default()),
+            other => f.write_str(word_of(&Self::WORDS, other)),
         }
     }
 }
@@ -72,9 +69,7 @@ impl FromStr for Pin {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let trimmed = text.trim();
-        let words = [Pin::None, Pin::Core, Pin::Cluster, Pin::Node, Pin::Package];
-        let named = words.into_iter().find(|pin| pin.keyword().is_some_and(|word| word.eq_ignore_ascii_case(trimmed)));
-        if let Some(pin) = named {
+        if let Some(pin) = find_word(&Self::WORDS, trimmed) {
             return Ok(pin);
         }
         match parse_cpu_list(trimmed) {

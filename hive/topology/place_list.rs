@@ -8,7 +8,7 @@ use std::fmt;
 use std::num::NonZero;
 use std::str::FromStr;
 
-use crate::sys::parse_error::ParseError;
+use crate::sys::parse_error::{ParseError, word_of};
 use crate::topology::machine::Unit;
 
 /// Places for a hive's bees by the grammar of OpenMP's `OMP_PLACES`; in the environment `HIVE_PLACES`.
@@ -72,19 +72,14 @@ pub enum PlaceUnit {
 }
 
 impl PlaceUnit {
-    /// All units that have a word.
-    const ALL: [Self; 5] = [Self::Threads, Self::Cores, Self::LlCaches, Self::NumaDomains, Self::Sockets];
-
-    /// The word in a list of places.
-    fn keyword(self) -> &'static str {
-        match self {
-            Self::Threads => "threads",
-            Self::Cores => "cores",
-            Self::LlCaches => "ll_caches",
-            Self::NumaDomains => "numa_domains",
-            Self::Sockets => "sockets",
-        }
-    }
+    /// The words for the units in a list of places.
+    const WORDS: [(Self, &str); 5] = [
+        (Self::Threads, "threads"),
+        (Self::Cores, "cores"),
+        (Self::LlCaches, "ll_caches"),
+        (Self::NumaDomains, "numa_domains"),
+        (Self::Sockets, "sockets"),
+    ];
 
     /// The machine's kind of unit; `None` if each place is a single CPU.
     pub(crate) fn unit(self) -> Option<Unit> {
@@ -101,7 +96,7 @@ impl PlaceUnit {
 /// Writes the word that stands for the unit in a [`PlaceList`].
 impl fmt::Display for PlaceUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.keyword())
+        f.write_str(word_of(&Self::WORDS, self))
     }
 }
 

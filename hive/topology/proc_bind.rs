@@ -5,7 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::sys::parse_error::{ParseError, ParseErrorKind};
+use crate::sys::parse_error::{ParseError, ParseErrorKind, parse_word, word_of};
 
 /// How bees are bound to a list of places, in OpenMP's words; in the environment `HIVE_PROC_BIND`.
 ///
@@ -41,19 +41,15 @@ pub enum ProcBind {
 }
 
 impl ProcBind {
-    /// All policies.
-    const ALL: [Self; 5] = [Self::False, Self::True, Self::Primary, Self::Close, Self::Spread];
-
-    /// The word for the policy, in the environment and in reports.
-    fn keyword(self) -> &'static str {
-        match self {
-            Self::False => "false",
-            Self::True => "true",
-            Self::Primary => "primary",
-            Self::Close => "close",
-            Self::Spread => "spread",
-        }
-    }
+    /// The words for the policies, in the environment and in reports. Of two for the same policy, the first is shown.
+    const WORDS: [(Self, &str); 6] = [
+        (Self::False, "false"),
+        (Self::True, "true"),
+        (Self::Primary, "primary"),
+        (Self::Primary, "master"),
+        (Self::Close, "close"),
+        (Self::Spread, "spread"),
+    ];
 
     /// Whether the policy itself decides which bee gets which place, so that hive's own order has no effect.
     pub(crate) fn assigns_places(self) -> bool {
@@ -64,7 +60,7 @@ impl ProcBind {
 /// Writes the word that [`FromStr`] reads.
 impl fmt::Display for ProcBind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.keyword())
+        f.write_str(word_of(&Self::WORDS, self))
     }
 }
 
@@ -74,16 +70,9 @@ impl FromStr for ProcBind {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let trimmed = text.trim();
-        if trimmed.eq_ignore_ascii_case("master") {
-            return Ok(Self::Primary);
-        }
-        let named = Self::ALL.into_iter().find(|bind| bind.keyword().eq_ignore_ascii_case(trimmed));
-        named.ok_or_else(|| {
-            let expected = "one of false, true, primary, close and spread (a hive has one level of bees)";
-            let message = format!("{text:?} is not a policy to bind bees by; expected {expected}");
-            ParseError::new(ParseErrorKind::ProcBind, message)
-        })
+        let problem = "is not a policy to bind bees by; expected one of false, true, primary, close and spread (a hive \
+                       has one level of bees)";
+        parse_word(&Self::WORDS, text, ParseErrorKind::ProcBind, problem)
     }
 }
 
@@ -164,7 +153,7 @@ mod tests {
 
     #[test]
     fn words_are_read_and_shown() {
-        for bind in ProcBind::ALL {
+        for (bind, _) in ProcBind::WORDS {
             assert_eq!(bind.to_string().parse(), Ok(bind));
             assert_eq!(format!(" {} ", bind.to_string().to_uppercase()).parse(), Ok(bind));
         }

@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::sys::cpu_mask::CpuMask;
-use crate::sys::parse_error::{ParseError, ParseErrorKind};
+use crate::sys::parse_error::{ParseError, ParseErrorKind, parse_word, word_of};
 use crate::topology::machine::{Cpu, Machine, Unit};
 
 /// Which places a hive gives up when it shrinks; in the environment `HIVE_SHRINK`.
@@ -46,17 +46,9 @@ pub enum Shrink {
 }
 
 impl Shrink {
-    /// All orders that have a word.
-    const ALL: [Self; 3] = [Self::Compact, Self::Spread, Self::KeepNodes];
-
-    /// The word for the order, in the environment and in reports.
-    fn keyword(self) -> &'static str {
-        match self {
-            Self::Compact => "compact",
-            Self::Spread => "spread",
-            Self::KeepNodes => "keep_nodes",
-        }
-    }
+    /// The words for the orders, in the environment and in reports.
+    const WORDS: [(Self, &str); 3] =
+        [(Self::Compact, "compact"), (Self::Spread, "spread"), (Self::KeepNodes, "keep_nodes")];
 
     /// Orders CPUs that are equally fast and have equally many bees on their core. `cpus` is in the order of the
     /// machine.
@@ -72,7 +64,7 @@ impl Shrink {
 /// Writes the word that [`FromStr`] reads.
 impl fmt::Display for Shrink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.keyword())
+        f.write_str(word_of(&Self::WORDS, self))
     }
 }
 
@@ -81,12 +73,8 @@ impl FromStr for Shrink {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let named = Self::ALL.into_iter().find(|shrink| shrink.keyword().eq_ignore_ascii_case(text.trim()));
-        named.ok_or_else(|| {
-            let expected = "compact, spread or keep_nodes";
-            let message = format!("{text:?} is not an order to give up places in; expected {expected}");
-            ParseError::new(ParseErrorKind::Shrink, message)
-        })
+        let problem = "is not an order to give up places in; expected compact, spread or keep_nodes";
+        parse_word(&Self::WORDS, text, ParseErrorKind::Shrink, problem)
     }
 }
 

@@ -5,7 +5,7 @@
 use std::num::NonZero;
 
 use crate::sys::cpu_mask::{MAX_CPU, MAX_LIST_LEN};
-use crate::sys::parse_error::{ParseError, ParseErrorKind};
+use crate::sys::parse_error::{ParseError, ParseErrorKind, find_word};
 use crate::topology::place_list::{PlaceList, PlaceUnit};
 
 /// Reads a whole text as a list of places.
@@ -44,8 +44,7 @@ impl<'t> Parser<'t> {
     fn parse_named(&mut self) -> Result<PlaceList, ParseError> {
         let rest = self.remaining();
         let keyword = &rest[..rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len())];
-        let each = PlaceUnit::ALL.into_iter().find(|unit| unit.keyword().eq_ignore_ascii_case(keyword));
-        let each = each.ok_or_else(|| {
+        let each = find_word(&PlaceUnit::WORDS, keyword).ok_or_else(|| {
             self.expected_error("threads, cores, ll_caches, numa_domains, sockets or a place such as {0:4}")
         })?;
         self.offset += keyword.len();
@@ -64,13 +63,8 @@ impl<'t> Parser<'t> {
             self.peek();
             let at = self.offset;
             if self.eat('!') {
-                // An exclusion removes all equal places that were listed before it.
                 let excluded = self.parse_place()?;
-                let before = places.len();
-                places.retain(|place| *place != excluded);
-                if places.len() == before {
-                    return Err(self.error_at(at, "there is no such place before it to be left out"));
-                }
+                self.exclude(&mut places, &excluded, at, "place")?;
             } else {
                 let place = self.parse_place()?;
                 let repetition = self.parse_repetition("a number of places")?;
@@ -89,6 +83,16 @@ impl<'t> Parser<'t> {
         }
     }
 
+    /// Takes all that is equal to `excluded` out of what has been listed before it. `at` is where it stands, and `what`
+    /// is what it is, for errors.
+    fn exclude<T: PartialEq>(&self, list: &mut Vec<T>, excluded: &T, at: usize, what: &str) -> Result<(), ParseError> {
+        if !list.contains(excluded) {
+            return Err(self.error_at(at, format!("there is no such {what} before it to be left out")));
+        }
+        list.retain(|entry| entry != excluded);
+        Ok(())
+    }
+
     /// Reads one place, such as `{0:4, 9, !2}` or a CPU without braces such as `3`. Returns its CPUs in ascending
     /// order, each once.
     fn parse_place(&mut self) -> Result<Vec<usize>, ParseError> {
@@ -101,11 +105,7 @@ impl<'t> Parser<'t> {
             let at = self.offset;
             if self.eat('!') {
                 let excluded = self.parse_cpu("the number of a CPU")?;
-                let before = cpus.len();
-                cpus.retain(|&cpu| cpu != excluded);
-                if cpus.len() == before {
-                    return Err(self.error_at(at, "there is no such CPU before it to be left out"));
-                }
+                self.exclude(&mut cpus, &excluded, at, "CPU")?;
             } else {
                 let first = self.parse_cpu("the number of a CPU")?;
                 let repetition = self.parse_repetition("a number of CPUs")?;
