@@ -110,8 +110,7 @@ pub(crate) fn distribute(total: usize, capacities: &[usize]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::RawCpu;
-    use crate::topology::machine::TopologySource;
+    use crate::topology::machine::{RawCpu, TopologySource};
 
     /// Two packages, each with two nodes of two cores of two threads. The CPUs are numbered in that order.
     fn machine() -> Machine {

@@ -73,8 +73,7 @@ mod source {
 
     use crate::memory::nodes::NodePolicy;
     use crate::sys::process::ProcessCell;
-    use crate::topology;
-    use crate::topology::HwlocTopology;
+    use crate::topology::hwloc::{HwlocTopology, nearest_node};
 
     /// The machine as hwloc sees it, read once and kept as long as the process runs, since each binding needs it.
     fn machine() -> Result<&'static HwlocTopology, &'static String> {
@@ -92,7 +91,7 @@ mod source {
     pub(crate) fn local_to(cpu: usize) -> Option<usize> {
         let topology = machine().ok()?;
         let nodes: Vec<_> = topology.objects_with_type(ObjectType::NUMANode).collect();
-        topology::nearest_node(&nodes, cpu)?.os_index()
+        nearest_node(&nodes, cpu)?.os_index()
     }
 
     /// See `super::bind`. The nodes are known to exist, or no nodes are known.

@@ -5,8 +5,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use crate::memory::mapping::{move_pages, page_size};
-use crate::memory::nodes;
-use crate::memory::nodes::NodePolicy;
+use crate::memory::nodes::{self, NodePolicy};
 use crate::memory::numa_vec::{NumaVec, PartialVec};
 use crate::memory::plan::Plan;
 use crate::pool::handle::Hive;

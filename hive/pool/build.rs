@@ -16,14 +16,12 @@ use crate::pool::shared::Shared;
 use crate::protocol::region::max_bees::MAX_BEES;
 #[cfg(unix)]
 use crate::region::nesting;
-use crate::sys::asymmetric_fence;
-use crate::sys::process;
-use crate::sys::sandbox;
 use crate::sys::warn_once::warn_once;
+use crate::sys::{asymmetric_fence, process, sandbox};
 #[cfg(unix)]
 use crate::sys::{costly_yields, fork, presence};
-use crate::topology::affinity_guard::AffinityGuard;
 use crate::topology::machine_info::MachineInfo;
+use crate::topology::pinning::AffinityGuard;
 use crate::topology::place_map::PlaceMap;
 
 /// The limit on a hive's bees if the program does not set one with `max_bees`.

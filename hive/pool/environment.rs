@@ -1,8 +1,8 @@
 //! Reads the environment variables that configure a hive (`HIVE_NUM_BEES`, `HIVE_PIN` and so on).
 //!
-//! `Builder::build` reads them once for each hive; `Builder::resolve` then uses them for everything that the program has
-//! left unset. A value that cannot be parsed becomes a warning in the report, and the hive is built as if the variable
-//! were not set.
+//! `Builder::build` reads them once for each hive; `Builder::resolve` then uses them for everything that the program
+//! has left unset. A value that cannot be parsed becomes a warning in the report, and the hive is built as if the
+//! variable were not set.
 
 use std::env::VarError;
 use std::fmt::Display;

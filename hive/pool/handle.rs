@@ -19,7 +19,7 @@ use crate::pool::thread_host::Guest;
 use crate::protocol::Team;
 use crate::region::bee::{Bee, ExactBody};
 use crate::region::nesting;
-use crate::topology::affinity_guard::AffinityGuard;
+use crate::topology::pinning::AffinityGuard;
 use crate::topology::place_assignment::Place;
 
 /// A team of threads for numeric code: the queen, which is the calling thread, and workers, which run regions with her.

@@ -1,7 +1,8 @@
-//! What a call says of its loop; what a hive knows of the costs of its loops; and what it makes of that: whether it pays
-//! to wake the workers for a loop, or to wait for the team, or whether the caller is better off alone. `lone_parts.rs`
-//! asks before each loop that finds the workers asleep, and `lone_loops.rs` before one that finds the team busy;
-//! afterwards it is told how long the loop has taken. The rules, with their reasons, are in `docs/lone-loops.md`.
+//! What a call says of its loop; what a hive knows of the costs of its loops; and what it makes of that: whether it
+//! pays to wake the workers for a loop, or to wait for the team, or whether the caller is better off alone.
+//! `lone_parts.rs` asks before each loop that finds the workers asleep, and `lone_loops.rs` before one that finds the
+//! team busy; afterwards it is told how long the loop has taken. The rules, with their reasons, are in
+//! `docs/lone-loops.md`.
 //!
 //! All of this is guesswork about speed: whatever it says, a loop gives the same result. So several threads may use it
 //! at the same time without a lock, and an update may get lost.

@@ -79,7 +79,6 @@ impl Claim {
         self.with_claims(|claims, own| {
             claims.remove(cpus);
             *own = own.difference(cpus);
-            CpuMask::new()
         });
     }
 
@@ -88,14 +87,11 @@ impl Claim {
         cpus.is_subset(&self.cpus)
     }
 
-    /// Calls `change` with the claims of this process and the CPUs of this one. Does nothing, and returns no CPUs, in a
-    /// forked child.
-    fn with_claims(&mut self, change: impl FnOnce(&mut Claims, &mut CpuMask) -> CpuMask) -> CpuMask {
-        CLAIMS.with(
-            |generation, claims| {
-                if generation == self.generation { change(claims, &mut self.cpus) } else { CpuMask::new() }
-            },
-        )
+    /// Calls `change` with the claims of this process and the CPUs of this one. Does nothing in a forked child.
+    fn with_claims<R: Default>(&mut self, change: impl FnOnce(&mut Claims, &mut CpuMask) -> R) -> R {
+        CLAIMS.with(|generation, claims| {
+            if generation == self.generation { change(claims, &mut self.cpus) } else { R::default() }
+        })
     }
 }
 

@@ -13,9 +13,8 @@ use hwlocality::cpu::cpuset::CpuSet;
 use hwlocality::object::TopologyObject;
 use hwlocality::object::types::ObjectType;
 
-use crate::sys::affinity;
 use crate::sys::cpu_mask::CpuMask;
-use crate::sys::fork;
+use crate::sys::{affinity, fork};
 use crate::topology::machine::{Machine, RawCpu, TopologySource};
 
 /// hwloc's description of the machine. hwloc takes a process-wide lock of its own when a description is created and

@@ -1,9 +1,9 @@
 //! The machine as plain data: the CPUs that this process may use, and the cores, caches, NUMA nodes and packages that
 //! they share.
 //!
-//! `hwloc.rs`, `sysfs.rs` or `flat.rs` describes each CPU as a [`RawCpu`], and [`Machine::new`] builds a [`Machine`]
-//! from these. All other files of this folder work with the [`Machine`], so they do not depend on where the description
-//! came from.
+//! `hwloc.rs`, `sysfs.rs` or `read_flat` in `mod.rs` describes each CPU as a [`RawCpu`], and [`Machine::new`] builds a
+//! [`Machine`] from these. All other files of this folder work with the [`Machine`], so they do not depend on where the
+//! description came from.
 
 use std::collections::{BTreeSet, HashMap};
 

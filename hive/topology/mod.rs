@@ -3,13 +3,11 @@
 //! While a hive is built, [`machine_info`] reads the machine and the limits on the process, [`binding_request`]
 //! combines what the program and the environment ask for, and [`place_map`] gives each bee a place that no other hive
 //! of the process has, as far as that is possible. Later, each worker's thread binds itself to its place by
-//! [`pinning`], and the queen's thread by [`affinity_guard`]; these two are the only files here that change a thread.
-//! The settings and their meaning are described in `docs/places.md`.
+//! [`pinning`], which also binds the queen's; it is the only file here that changes a thread. The settings and their
+//! meaning are described in `docs/places.md`.
 
-pub(crate) mod affinity_guard;
 pub(crate) mod binding_request;
 pub(crate) mod claims;
-pub(crate) mod flat;
 #[cfg(feature = "hwloc")]
 pub(crate) mod hwloc;
 pub(crate) mod machine;
@@ -28,18 +26,11 @@ pub(crate) mod shrink;
 #[cfg(target_os = "linux")]
 pub(crate) mod sysfs;
 
-#[cfg(target_os = "linux")]
-use std::path::Path;
+use std::num::NonZero;
+use std::thread;
 
 use crate::sys::cpu_mask::CpuMask;
-use crate::topology::machine::Machine;
-#[cfg(target_os = "linux")]
-use crate::topology::numa_nodes::NumaNodes;
-
-#[cfg(feature = "hwloc")]
-pub(crate) use crate::topology::hwloc::{HwlocTopology, nearest_node};
-#[cfg(test)]
-pub(crate) use crate::topology::machine::RawCpu;
+use crate::topology::machine::{Machine, RawCpu, TopologySource};
 
 /// Reads the machine and keeps only the CPUs in `allowed`. `None` means that the system does not tell which CPUs are
 /// allowed; all of them are kept then. Also returns warnings about what could not be read as it should be.
@@ -65,16 +56,58 @@ pub(crate) fn read_machine(allowed: Option<&CpuMask>) -> (Machine, Vec<String>) 
 /// The same without hwloc.
 #[cfg(target_os = "linux")]
 fn read_without_hwloc(allowed: Option<&CpuMask>) -> (Machine, Vec<String>) {
-    let root = Path::new(sysfs::ROOT);
-    let nodes = NumaNodes::read(root, numa_nodes::allowed);
-    match sysfs::read(root, &nodes, allowed) {
+    let nodes = numa_nodes::NumaNodes::read(sysfs::ROOT.as_ref(), numa_nodes::allowed);
+    match sysfs::read(sysfs::ROOT.as_ref(), &nodes, allowed) {
         Ok(read) => read,
-        Err(reason) => (flat::read(allowed), vec![format!("{reason}; the machine is taken for a flat list of CPUs")]),
+        Err(reason) => (read_flat(allowed), vec![format!("{reason}; the machine is taken for a flat list of CPUs")]),
     }
 }
 
 /// Other systems do not describe themselves in files.
 #[cfg(not(target_os = "linux"))]
 fn read_without_hwloc(allowed: Option<&CpuMask>) -> (Machine, Vec<String>) {
-    (flat::read(allowed), Vec::new())
+    (read_flat(allowed), Vec::new())
+}
+
+/// Reads the machine as a flat list of CPUs: nothing is known of the cores, caches and nodes that they share.
+///
+/// The CPUs are those in `allowed`; `None` means those that `core_affinity` lists, or if it lists none, CPUs 0 to
+/// `n - 1`, where `n` is how many CPUs the system says it has for this process. Each CPU is a core of its own, and all
+/// CPUs are in one cluster, one node and one package.
+fn read_flat(allowed: Option<&CpuMask>) -> Machine {
+    let listed = || core_affinity::get_core_ids().into_iter().flatten().map(|core| core.id).collect();
+    let mut cpus = allowed.cloned().unwrap_or_else(listed);
+    if cpus.is_empty() {
+        cpus = (0..thread::available_parallelism().map_or(1, NonZero::get)).collect();
+    }
+    Machine::new(cpus.iter().map(cpu_as_own_core), TopologySource::Flat, false)
+}
+
+/// A CPU that shares its core with no other CPU, and everything else with all CPUs.
+fn cpu_as_own_core(cpu: usize) -> RawCpu {
+    RawCpu { os_index: cpu, core: cpu as u64, cluster: 0, node: 0, package: 0, slowness: 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::machine::Unit;
+
+    #[test]
+    fn has_the_cpus_that_are_allowed_whatever_else_is_known() {
+        for allowed in ["1030-1031", "0,4000"] {
+            let allowed = allowed.parse().unwrap();
+            assert_eq!(read_flat(Some(&allowed)).mask(), allowed);
+        }
+        assert_eq!(read_flat(Some(&CpuMask::new())).cpus().len(), thread::available_parallelism().unwrap().get());
+    }
+
+    #[test]
+    fn every_cpu_is_a_core_and_nothing_is_shared() {
+        let machine = read_flat(None);
+        assert_eq!(machine.source(), &TopologySource::Flat);
+        assert!(!machine.is_foreign());
+        assert_eq!(machine.unit_count(Unit::Core), machine.cpus().len());
+        assert_eq!([Unit::Cluster, Unit::Node, Unit::Package].map(|unit| machine.unit_count(unit)), [1, 1, 1]);
+    }
 }

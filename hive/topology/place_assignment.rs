@@ -165,8 +165,8 @@ pub(crate) struct PlaceAssignment {
     pub(crate) places: Vec<Place>,
     /// Which of the places each bee has.
     pub(crate) order: PlaceOrder,
-    /// Whether bees have their places for themselves, as far as there are enough: each place is a core or a part of
-    /// one.
+    /// Whether bees have their places for themselves, as far as there are enough, so that other hives should not use
+    /// them: each place is a core or a part of one.
     pub(crate) is_exclusive: bool,
 }
 
@@ -197,12 +197,6 @@ impl PlaceAssignment {
     /// [`PlaceAssignment::place_of`] starts again.
     pub(crate) fn unshared_place_of(&self, bee: usize) -> Option<&Place> {
         self.order.initial.get(bee).map(|&place| &self.places[place])
-    }
-
-    /// Whether bees have their places for themselves, as far as there are enough, so that other hives should not use
-    /// them.
-    pub(crate) fn is_exclusive(&self) -> bool {
-        self.is_exclusive
     }
 
     /// The CPUs that the first `bees` bees have for themselves, and that other hives should not use. Empty if the
@@ -323,8 +317,6 @@ impl fmt::Display for PlaceError {
         }
     }
 }
-
-impl std::error::Error for PlaceError {}
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -9,13 +9,11 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::sys::cpu_mask::CpuMask;
 use crate::topology::binding_request::{Binding, ResolvedBinding};
-use crate::topology::claims;
-use crate::topology::claims::Claim;
+use crate::topology::claims::{self, Claim};
 use crate::topology::machine::Machine;
 use crate::topology::machine_info::MachineInfo;
 use crate::topology::pin_policy::Pin;
-use crate::topology::pinning;
-use crate::topology::pinning::{BindError, RestoreBinding};
+use crate::topology::pinning::{self, BindError, RestoreBinding};
 use crate::topology::place_assignment::{Place, PlaceAssignment, PlaceError, default_pin};
 use crate::topology::place_policy::PlacePolicy;
 
@@ -108,7 +106,7 @@ impl PlaceMap {
     /// If the system refuses to bind the thread.
     pub(crate) fn bind_worker(&self, bee: usize) -> Result<Option<(&Place, RestoreBinding)>, BindError> {
         let Some(place) = self.place_of(bee) else { return Ok(None) };
-        let wanted = if self.places.is_exclusive() { place.mask() } else { CpuMask::new() };
+        let wanted = if self.places.is_exclusive { place.mask() } else { CpuMask::new() };
         let claim = || self.claim.lock().unwrap_or_else(PoisonError::into_inner);
         let newly_claimed = claim().extend(&wanted);
         let is_taken = self.is_default && !claim().has(&wanted);
@@ -165,9 +163,8 @@ mod tests {
 
     use super::*;
     use crate::protocol::neighbours::{Distance, Neighbours};
-    use crate::topology::RawCpu;
     use crate::topology::binding_request::BindingRequest;
-    use crate::topology::machine::TopologySource;
+    use crate::topology::machine::{RawCpu, TopologySource};
 
     #[test]
     fn neighbours_follow_the_machine() {

@@ -11,9 +11,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::protocol::region::line_choice::{CalibratingQueen, CalibratingWorker, LineChoice};
-use crate::sys::back_off;
-use crate::sys::signal_mask;
 use crate::sys::thread_limits::ThreadReservation;
+use crate::sys::{back_off, signal_mask};
 use crate::topology::pinning;
 use crate::topology::place_assignment::Place;
 use crate::topology::place_map::PlaceMap;

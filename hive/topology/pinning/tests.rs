@@ -3,8 +3,7 @@
 use std::thread;
 
 use super::*;
-use crate::topology::RawCpu;
-use crate::topology::machine::TopologySource;
+use crate::topology::machine::{RawCpu, TopologySource};
 use crate::topology::pin_policy::Pin;
 use crate::topology::place_assignment::PlaceAssignment;
 use crate::topology::shrink::Shrink;
@@ -89,5 +88,19 @@ fn a_refusal_says_call_cpus_reason_and_remedy() {
     let error = set_mask(&single_cpu(60_000)).unwrap_err().to_string();
     assert!(error.starts_with("cannot bind a thread to CPUs 60000: sched_setaffinity failed: "), "{error}");
     assert!(error.ends_with("pin to others, or do not pin"), "{error}");
+    assert_eq!(current_mask().unwrap(), before);
+}
+
+#[test]
+fn the_mask_is_restored_in_whatever_order_the_guards_are_dropped() {
+    let before = current_mask().unwrap();
+    let (machine, _) = topology::read_machine(Some(&before));
+    let cpu = |index: usize| machine.cpus()[index % machine.cpus().len()].os_index;
+    let guard = |cpu| AffinityGuard::bind(&place(cpu)).unwrap().expect("the thread is not ending");
+    let first = guard(cpu(0));
+    let second = guard(cpu(1));
+    drop(first);
+    assert_eq!(current_mask().unwrap(), [cpu(1)].into_iter().collect());
+    drop(second);
     assert_eq!(current_mask().unwrap(), before);
 }

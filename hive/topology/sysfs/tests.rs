@@ -68,7 +68,7 @@ fn counts(machine: &Machine) -> [usize; 4] {
 #[test]
 #[cfg(feature = "hwloc")]
 fn this_machine_is_what_hwloc_says() {
-    use crate::topology::{hwloc, nearest_node};
+    use crate::topology::hwloc::{self, nearest_node};
     use hwlocality::object::types::ObjectType;
 
     let (whole, _) = hwloc::read(None).unwrap();
