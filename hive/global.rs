@@ -135,7 +135,7 @@ fn build_queen_alone(error: &str) -> Hive {
     let hive = hive.unwrap_or_else(|second| unreachable!("a hive of one bee needs nothing: {second}"));
     let warning = format!("the hive starts with its queen alone: {error}");
     warn_once(&warning);
-    hive.add_warning(warning);
+    hive.shared.add_warning(warning);
     hive
 }
 

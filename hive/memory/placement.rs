@@ -89,7 +89,7 @@ impl Hive {
         // Ask for the placement before any page is touched.
         if let Err(why) = self.request_placement::<T>(partial.memory(), placement) {
             let asked = if let Placement::LikeLoop(_) = placement { "LikeLoop" } else { &format!("{placement:?}") };
-            self.add_warning(format!("memory is where it was touched first, and not as {asked} has it: {why}"));
+            self.shared.add_warning(format!("memory is where it was touched first, and not as {asked} has it: {why}"));
         }
         self.spmd(plan.bees(), |bee| {
             // In a nested region one bee fills the parts of all bees.
@@ -129,7 +129,7 @@ impl Hive {
             move_pages(memory, node)
         });
         if let Err(why) = moved {
-            self.add_warning(format!("memory is not moved to where a plan has it: {why}"));
+            self.shared.add_warning(format!("memory is not moved to where a plan has it: {why}"));
         }
     }
 

@@ -69,8 +69,9 @@ impl Hive {
     fn start(&mut self) -> Result<(), Error> {
         self.bind_queen();
         // Before the workers are hired, because the guest decides what their threads run.
-        self.guest = self.shared.start_guest()?;
-        self.shared.grow_to(self.shared.config.bees)?;
+        let Config { bees, handlers, guest, .. } = &self.shared.config;
+        self.guest = guest.map(|start| start(*bees, handlers, &self.shared.thread_hosts)).transpose()?;
+        self.shared.grow_to(*bees)?;
         self.shared.start_observers().map_err(|cause| {
             let message = format!("the system makes no thread for the watchdog: {cause}");
             Error::new(ErrorKind::Threads, message).caused_by(cause)

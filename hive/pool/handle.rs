@@ -298,11 +298,6 @@ impl Hive {
     pub fn report(&self) -> Report {
         Report::of(&self.shared)
     }
-
-    /// Adds a warning to the report.
-    pub(crate) fn add_warning(&self, warning: String) {
-        self.shared.add_warning(warning);
-    }
 }
 
 /// A handle that owns nothing: it stands for a handle that somebody else holds.

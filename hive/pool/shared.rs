@@ -17,10 +17,9 @@ use crate::observe::stats::{Counts, Stats};
 use crate::observe::trace::Tracer;
 use crate::observe::watchdog::Watchdog;
 use crate::pool::config::{Config, SleepProtocol};
-use crate::pool::error::Error;
 use crate::pool::loop_costs::LoopCosts;
 use crate::pool::task_pool_state::TaskPoolState;
-use crate::pool::thread_host::{Guest, ThreadHosts};
+use crate::pool::thread_host::ThreadHosts;
 use crate::pool::wait_graph::WaitNode;
 use crate::protocol::Team;
 use crate::protocol::neighbours::Neighbours;
@@ -145,12 +144,6 @@ impl Shared {
             tracer,
             runtime_warnings: Mutex::new(Vec::new()),
         })
-    }
-
-    /// Starts the guest library, if the configuration has one. Called before any worker is hired.
-    pub(crate) fn start_guest(&self) -> Result<Option<Box<dyn Guest>>, Error> {
-        let Config { bees, handlers, guest, .. } = &self.config;
-        guest.map(|start| start(*bees, handlers, &self.thread_hosts)).transpose()
     }
 
     /// What the bees hired so far have done.

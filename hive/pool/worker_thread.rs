@@ -43,7 +43,7 @@ impl Shared {
             // Before the first thread is made: the workers can run nowhere but on the CPUs that they are bound to, and
             // this thread could not get off such a CPU while a worker polls there.
             policy.migrate_off_worker_cpus();
-            Arc::new(RunningWorkers::new())
+            Arc::new(RunningWorkers { count: AtomicU32::new(0), posted: Semaphore::new() })
         });
         let mut started = 0;
         // One reservation covers all the threads of this change. It is made before the first thread, and held until all
@@ -177,10 +177,6 @@ struct RunningWorkers {
 }
 
 impl RunningWorkers {
-    fn new() -> Self {
-        Self { count: AtomicU32::new(0), posted: Semaphore::new() }
-    }
-
     /// Adds the calling worker.
     fn add(&self) {
         // The post comes first: a thread that has counted this worker then takes its permit without a system call.

@@ -4,7 +4,7 @@
 //!
 //! `read_machine` in `mod.rs` calls [`read`] in builds without the feature `hwloc`, and where hwloc cannot read the
 //! machine. The result is what hwloc would say, in the same order, but for kinds of cores that hwloc tells apart by
-//! their clock rates (`CoreSpeeds`); `sysfs/tests.rs` holds the two against each other.
+//! their clock rates (`core_kinds`); `sysfs/tests.rs` holds the two against each other.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -43,11 +43,11 @@ pub(crate) fn read(
     let warning = format!("CPUs {unlisted} are not in {}, which has {online}: the mask is believed", file.display());
     let warnings = if unlisted.is_empty() { Vec::new() } else { vec![warning] };
     let online = online.union(&usable);
-    let speeds = CoreSpeeds::read(root, &files, &usable);
+    let kinds = core_kinds(root, &files, &usable);
     let mut reader = UnitReader::new(&files, &online);
     let mut cpus: Vec<_> = usable.iter().map(|cpu| reader.units(cpu, nodes)).collect();
     cpus.sort_by_cached_key(Units::position);
-    let raw = cpus.iter().map(|units| RawCpu { slowness: speeds.slowness(units.cpu), ..units.keys() });
+    let raw = cpus.iter().map(|units| RawCpu { slowness: slowness(&kinds, units.cpu), ..units.keys() });
     Ok((Machine::new(raw, TopologySource::Sysfs, false), warnings))
 }
 
@@ -317,41 +317,32 @@ fn last_level_cache<'c>(caches: &'c [Cache], core: &CpuMask, package: &CpuMask) 
     (outermost.level >= 3 || outermost.cpus.len() > core.len()).then_some(outermost)
 }
 
-/// How fast the CPUs are, if there are several kinds of cores.
+/// The CPUs of each kind of core, from the slowest kind to the fastest: by lists of them, as for hybrid processors of
+/// Intel, or by their capacities, of which more is faster, as for ARM and others. Empty if neither is there.
 ///
-/// hwloc also knows clock rates, and tells kinds of cores apart by them where there is neither of the following. They
-/// are not read here: for a nominal rate the kernel may have to ask the CPU itself, which wakes it; and the highest
-/// rates differ between cores of one kind, too.
-enum CoreSpeeds {
-    /// The CPUs of each kind, from the slowest kind to the fastest: hybrid processors of Intel.
-    Kinds(Vec<CpuMask>),
-    /// Each CPU with its capacity, of which more is faster: ARM and others.
-    Capacities(Vec<(usize, u64)>),
+/// hwloc also knows clock rates, and tells kinds of cores apart by them then. They are not read here: for a nominal
+/// rate the kernel may have to ask the CPU itself, which wakes it; and the highest rates differ between cores of one
+/// kind, too.
+fn core_kinds(root: &Path, files: &Files, cpus: &CpuMask) -> Vec<CpuMask> {
+    let devices = Files(root.join("devices"));
+    let kind = |name: &str| devices.list(&format!("{name}/cpus"));
+    // Where there are other kinds, there is this one.
+    if let Some(fastest) = kind("cpu_core") {
+        let slower = [kind("cpu_lowpower"), kind("cpu_atom")];
+        return slower.into_iter().flatten().chain([fastest]).collect();
+    }
+    let mut by_capacity = BTreeMap::<_, Vec<_>>::new();
+    // Where the first CPU has none, the others are not asked.
+    for (cpu, capacity) in cpus.iter().map_while(|cpu| Some((cpu, files.number(&format!("cpu{cpu}/cpu_capacity"))?))) {
+        by_capacity.entry(capacity).or_default().push(cpu);
+    }
+    by_capacity.into_values().map(CpuMask::from_iter).collect()
 }
 
-impl CoreSpeeds {
-    fn read(root: &Path, files: &Files, cpus: &CpuMask) -> Self {
-        let devices = Files(root.join("devices"));
-        let kind = |name: &str| devices.list(&format!("{name}/cpus"));
-        // Where there are other kinds, there is this one.
-        if let Some(fastest) = kind("cpu_core") {
-            let slower = [kind("cpu_lowpower"), kind("cpu_atom")];
-            return Self::Kinds(slower.into_iter().flatten().chain([fastest]).collect());
-        }
-        let capacities = cpus.iter().map_while(|cpu| Some((cpu, files.number(&format!("cpu{cpu}/cpu_capacity"))?)));
-        Self::Capacities(capacities.collect())
-    }
-
-    /// A number that is greater for slower kinds. A CPU of which nothing is known counts as one of the fastest.
-    fn slowness(&self, cpu: usize) -> u64 {
-        match self {
-            Self::Kinds(kinds) => kinds.iter().rev().position(|kind| kind.contains(cpu)).unwrap_or(0) as u64,
-            Self::Capacities(capacities) => {
-                let capacity = |(of, capacity): &(usize, u64)| (*of == cpu).then_some(*capacity);
-                capacities.iter().find_map(capacity).map_or(0, |capacity| u64::from(u32::MAX).saturating_sub(capacity))
-            }
-        }
-    }
+/// How many of the `kinds` are faster than the kind of this CPU. A CPU of which nothing is known counts as one of the
+/// fastest.
+fn slowness(kinds: &[CpuMask], cpu: usize) -> u64 {
+    kinds.iter().rev().position(|kind| kind.contains(cpu)).unwrap_or(0) as u64
 }
 
 #[cfg(test)]
