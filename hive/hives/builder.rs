@@ -200,16 +200,12 @@ impl HiveSetBuilder {
     fn check_no_places(&self) -> Result<(), Error> {
         let BindingRequest { pin, places, proc_bind, .. } = &self.template.binding_options;
         let asked = [("pin", pin.is_some()), ("places", places.is_some()), ("proc_bind", proc_bind.is_some())];
-        match asked.iter().find(|(_, is_asked)| *is_asked) {
-            Some((what, _)) => Err(Error::new(
-                ErrorKind::Places,
-                format!(
-                    "the template of this set of hives was given {what}, but each hive gets the CPUs of its own unit; \
-                     leave it out, and say by each() what these are"
-                ),
-            )),
-            None => Ok(()),
-        }
+        let Some((what, _)) = asked.iter().find(|(_, is_asked)| *is_asked) else { return Ok(()) };
+        let message = format!(
+            "the template of this set of hives was given {what}, but each hive gets the CPUs of its own unit; leave it \
+             out, and say by each() what these are"
+        );
+        Err(Error::new(ErrorKind::Places, message))
     }
 
     /// The number of bees that each hive starts with, and a warning if that is not what `HIVE_NUM_BEES` asks for.
