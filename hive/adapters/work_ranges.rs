@@ -7,8 +7,9 @@
 
 use std::ops::Range;
 
-use crate::loops::{MAX_UNITS, WorkRange};
-use crate::region::split;
+use crate::loops::chunks::UnitMap;
+use crate::loops::dispatch::Dispatch;
+use crate::loops::work_range::{MAX_UNITS, WorkRange};
 
 /// A bee claims this fraction, one eighth, of what its block has left. The rest stays in the block for other bees to
 /// steal.
@@ -24,22 +25,16 @@ const NO_BLOCK: Range<u32> = 0..0;
 pub(crate) struct WorkRanges {
     /// One block for each bee, in units.
     ranges: Box<[WorkRange]>,
-    /// The number of indices.
-    len: usize,
-    /// The number of indices in a unit. It is 1 unless there are more indices than a `WorkRange` can count.
-    unit_len: usize,
+    /// The indices in units. A unit is one index unless there are more indices than a `WorkRange` can count.
+    units: UnitMap,
 }
 
 impl WorkRanges {
     /// All indices below `len`, in equal blocks for `bees` bees.
     pub(crate) fn new(len: usize, bees: usize) -> Self {
-        let unit_len = len.div_ceil(MAX_UNITS).max(1);
-        let units = len.div_ceil(unit_len);
-        let range = |bee| {
-            let block = split::block(0..units, bee, bees);
-            WorkRange::with_units(ROUND, &(block.start as u32..block.end as u32))
-        };
-        Self { ranges: (0..bees).map(range).collect(), len, unit_len }
+        let units = UnitMap::new(len, MAX_UNITS);
+        let range = |bee| WorkRange::with_units(ROUND, &Dispatch::block(bee as u32, bees, units.count as u32));
+        Self { ranges: (0..bees).map(range).collect(), units }
     }
 
     /// The next indices for `bee`, from its own block or stolen from another. None: all indices are taken.
@@ -78,11 +73,7 @@ impl WorkRanges {
     }
 
     fn indices_of(&self, units: Range<u32>) -> Range<usize> {
-        // The multiplication can overflow only for the end of the last unit, which may be longer than what is left:
-        // that end is the length.
-        let index =
-            |unit: u32| (unit as usize).checked_mul(self.unit_len).map_or(self.len, |index| index.min(self.len));
-        index(units.start)..index(units.end)
+        self.units.chunks_of(units.start as usize..units.end as usize)
     }
 }
 
@@ -96,6 +87,7 @@ mod tests {
     use std::thread;
 
     use super::*;
+    use crate::region::split;
 
     /// Everything that `bee` gets when no other bee takes anything.
     fn drain(ranges: &WorkRanges, bee: usize) -> Vec<Range<usize>> {

@@ -1,7 +1,10 @@
-//! A range of indices cut into chunks of equal length. Pure arithmetic that does not overflow for any range up to
-//! `usize::MAX`. Used by loops (`shared_loop.rs`) and tiles (`tiles.rs`).
+//! A range of indices cut into chunks of equal length, or into blocks that begin at multiples of some number; and the
+//! chunks of a loop in units, as many as its shared words can number. Pure arithmetic that does not overflow for any
+//! range up to `usize::MAX`. Used by loops (`shared_loop.rs`), plans (`memory/plan.rs`) and tiles (`tiles.rs`).
 
 use std::ops::Range;
+
+use crate::region::split;
 
 /// A range that is cut every `chunk_len` indices, counted from `origin`. The first and the last chunk may be shorter
 /// than the others.
@@ -43,6 +46,43 @@ impl Chunks {
     fn start_of(&self, number: usize) -> usize {
         let from_origin = number.saturating_mul(self.chunk_len).min(self.end - self.origin);
         (self.origin + from_origin).max(self.start)
+    }
+}
+
+/// Block `id` of `range`, which is cut into contiguous blocks for `bees` bees: the static schedule. The blocks begin at
+/// multiples of `multiple`, except where the range itself begins.
+#[inline]
+pub(crate) fn aligned_block(range: Range<usize>, multiple: usize, id: usize, bees: usize) -> Range<usize> {
+    if multiple == 1 {
+        return split::block(range, id, bees);
+    }
+    // Divide the multiples among the bees, then convert back to indices.
+    let chunks = Chunks::new(&range, multiple, multiple);
+    chunks.indices(split::block(0..chunks.count(), id, bees))
+}
+
+/// Groups the chunks of a loop into units, several chunks each where there are more chunks than the shared words can
+/// number.
+pub(crate) struct UnitMap {
+    /// The number of chunks in the loop.
+    chunks: usize,
+    /// The number of chunks in a unit, except for the last unit, which may have fewer.
+    pub(crate) chunks_per_unit: usize,
+    /// The number of units.
+    pub(crate) count: usize,
+}
+
+impl UnitMap {
+    #[inline]
+    pub(crate) fn new(chunks: usize, max_units: usize) -> Self {
+        let chunks_per_unit = chunks.div_ceil(max_units).max(1);
+        Self { chunks, chunks_per_unit, count: chunks.div_ceil(chunks_per_unit) }
+    }
+
+    /// The numbers of the chunks in these units.
+    #[inline(always)]
+    pub(crate) fn chunks_of(&self, units: Range<usize>) -> Range<usize> {
+        units.start * self.chunks_per_unit..units.end.saturating_mul(self.chunks_per_unit).min(self.chunks)
     }
 }
 

@@ -1,14 +1,16 @@
-//! `Bee::for_range`: OpenMP's `for` inside a region. The bees need not have made a `Loop` before; the words by which
-//! they share out the indices belong to the hive, which runs one region at a time.
+//! Loops inside a region, as methods of [`Bee`]: `for_each` runs the bee's part of a `Loop`, `split_aligned` says which
+//! block of a range is the bee's, and `for_range` is OpenMP's `for`. For that the bees need not have made a `Loop`
+//! before; the words by which they share out the indices belong to the hive, which runs one region at a time.
 
 use std::any::Any;
+use std::fmt;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
 
-use crate::loops::loop_call::report_other_call;
+use crate::loops::chunks::aligned_block;
 use crate::loops::loop_state::LoopState;
 use crate::loops::shared_loop::Loop;
 use crate::pool::shared::Shared;
@@ -17,6 +19,72 @@ use crate::protocol::region::region_context::RegionContext;
 use crate::region::bee::Bee;
 
 impl Bee<'_> {
+    /// Runs this bee's part of `shared`: calls `body` with one range of indices after another, until none are left. The
+    /// ranges of all bees together are the loop's range, and each index is run once.
+    ///
+    /// A range is a block or a chunk, depending on the schedule. The indices of a bee rise from one call to the next,
+    /// except after it has stolen some from another bee. `for_each` returns when no indices are left to get: other bees
+    /// may still be running theirs, so a [`barrier`](Self::barrier) is needed before what they wrote is read, as after
+    /// OpenMP's `nowait`.
+    ///
+    /// All bees must run the loop the same number of times in a region. A loop may be run again, in the same region and
+    /// in later ones, and by several hives at the same time: each team runs all of its indices. (A loop whose chunks
+    /// are handed out at run time keeps some words for each hive that has run it.) It must be made outside the region:
+    /// if each bee made a loop for itself, each bee would run its own loop alone. Loops that are made inside are run by
+    /// [`for_range`](Self::for_range).
+    ///
+    /// The bees need not keep together: a bee may run the loop any number of times before another has begun. A bee
+    /// waits for another only at the end of a run, if the other has claimed several chunks of the same run at once and
+    /// may give some of them back.
+    ///
+    /// ```
+    /// use hive::{Loop, PerBee, Schedule};
+    ///
+    /// // A histogram: each bee counts in bins of its own.
+    /// let samples: Vec<f64> = (0..10_000).map(|i| (f64::from(i) * 0.1).sin()).collect();
+    /// let chunks = Loop::new(0..samples.len(), Schedule::Dynamic(256));
+    /// let bins = PerBee::new(4, |_| [0; 10]);
+    /// hive::spmd(4, |bee| {
+    ///     let mut own = bins.get(bee);
+    ///     bee.for_each(&chunks, |range| samples[range].iter().for_each(|x| own[((x + 1.0) * 4.99) as usize] += 1));
+    /// });
+    /// assert_eq!(bins.into_iter().flatten().sum::<i32>(), 10_000);
+    /// ```
+    ///
+    /// # Panics
+    /// If a bee has made a loop for itself inside the region, whose chunks are handed out at run time: when that is
+    /// dropped. In the body of another `for_each` or [`for_range`](Self::for_range), in the work of any other call by
+    /// which the bees meet, and in the body of a loop that is a region of its own, such as [`par_for`](crate::par_for).
+    ///
+    /// If `body` panics, other indices of the run may be left out as well. So the region has failed, whatever is
+    /// caught: see [`barrier`](Self::barrier). The loop may be run again in the next region.
+    #[inline]
+    #[track_caller]
+    #[doc(alias("omp for", "nowait"))]
+    pub fn for_each(&self, shared: &Loop, mut body: impl FnMut(Range<usize>)) {
+        let call = self.context.begin_call(Operation::ForEach);
+        if !self.context.has_failed() {
+            shared.run(self.context, &mut body);
+        }
+        call.end();
+    }
+
+    /// Like [`split`](Self::split), with blocks that begin at multiples of `multiple`, except where `range` itself
+    /// begins: see [`Loop::aligned`].
+    ///
+    /// ```
+    /// hive::spmd(2, |bee| assert_eq!(bee.split_aligned(0..20, 8), [0..16, 16..20][bee.id()]));
+    /// ```
+    ///
+    /// # Panics
+    /// If `multiple` is 0.
+    #[inline]
+    #[track_caller]
+    pub fn split_aligned(&self, range: Range<usize>, multiple: usize) -> Range<usize> {
+        assert!(multiple > 0, "blocks cannot begin at multiples of 0");
+        aligned_block(range, multiple, self.id(), self.bees())
+    }
+
     /// Runs a loop on all bees of the team, and waits until all of its indices are done: OpenMP's `for` inside a
     /// region, with the barrier at its end. Calls `body` with one range of indices after another, as
     /// [`for_each`](Self::for_each) does.
@@ -76,18 +144,17 @@ impl Bee<'_> {
         if self.bees() == 1 {
             return own.run(self.context, body);
         }
-        let common = if own.needs_no_state() { None } else { Some(common_state(self.context)) };
-        if common.is_some_and(|common| !common.agrees_on_call(self.context, own.call().fingerprint())) {
-            let (id, call) = (self.id(), own.call());
-            return report_other_call(self.context, &format_args!("bee {id} calls it with {call}"));
+        let (id, spec) = (self.id(), &own.spec);
+        let common = (spec.schedule.sharing() == Sharing::AsTheyCome).then(|| common_state(self.context));
+        if common.is_some_and(|common| !common.agrees_on_call(self.context, spec.fingerprint())) {
+            return report_other_call(self.context, &format_args!("bee {id} calls it with {spec}"));
         }
         own.run_with(common.map(|common| &common.words), self.context, body);
-        let calls = self.exchange(Operation::ForRange, &[own.call()]);
+        let calls = self.exchange(Operation::ForRange, None, &[*spec]);
         // Each bee compares with the queen. None: the barrier is broken, and this bee must not panic.
         let of_queen = if self.is_queen() { None } else { calls.and_then(|calls| calls.value(0, 0)) };
-        if let Some(other) = of_queen.filter(|other| *other != own.call()) {
-            let (id, call) = (self.id(), own.call());
-            report_other_call(self.context, &format_args!("bee {id} calls it with {call}, bee 0 with {other}"));
+        if let Some(other) = of_queen.filter(|other| other != spec) {
+            report_other_call(self.context, &format_args!("bee {id} calls it with {spec}, bee 0 with {other}"));
         }
     }
 }
@@ -140,4 +207,12 @@ fn common_state<'c>(context: &RegionContext<'c>) -> &'c CommonState {
     let states = states.downcast_ref::<CommonStates>().unwrap_or_else(|| unreachable!("nobody else uses the cell"));
     let new_state = || CommonState { words: LoopState::new(bees), last_call: CachePadded::new(AtomicU64::new(0)) };
     states.0[bees.ilog2() as usize].get_or_init(|| Box::new(new_state()))
+}
+
+/// Panics because the bees of a team have called `for_range` with different arguments.
+#[cold]
+#[track_caller]
+fn report_other_call(context: &RegionContext<'_>, difference: &dyn fmt::Display) {
+    context
+        .panic_or_fail(format_args!("all bees of a team must call for_range with equal arguments, and {difference}"));
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::loops::chunks::aligned_block;
 use crate::loops::shared_loop::Loop;
 use crate::pool::handle::Hive;
 use crate::pool::loop_costs::LoopKind;
@@ -58,21 +59,18 @@ impl Hive {
     pub(crate) fn run_weighted<F: Fn(Range<usize>, &Bee<'_>) + Sync>(&self, shared: Loop, weight: usize, body: F) {
         let indices = shared.range().len().saturating_mul(weight);
         let work = shared.work(indices, LoopKind::OfBees(shared.sharing()));
-        if let Some(blocks) = shared.blocks() {
+        if shared.is_in_blocks() {
             // Blocks need no shared words. The closure owns copies of all that a bee needs, in one piece, because each
             // cache line of the caller's stack that a bee reads is a transfer between cores.
+            let (range, multiple) = (shared.range(), shared.spec.multiple);
             return self.run_parts::<true, _>(shared.team_size(self.bees()), work, move |bee| {
-                let block = blocks.of(bee.id(), bee.bees());
+                let block = aligned_block(range.clone(), multiple, bee.id(), bee.bees());
                 if !block.is_empty() {
                     body(block, bee);
                 }
             });
         }
         let run_part = move |shared: &Loop, bee: &Bee<'_>| shared.run(bee.context, &mut |range| body(range, bee));
-        if shared.needs_no_state() {
-            let run = |bee: &Bee<'_>| run_part(&shared, bee);
-            return self.run_parts::<true, _>(shared.team_size(self.bees()), work, run);
-        }
         shared.run_in_region(self.bees(), |shared, bees| {
             self.run_parts::<true, _>(bees, work, |bee| run_part(shared, bee))
         });

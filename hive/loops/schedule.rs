@@ -1,5 +1,5 @@
-//! The schedules: how the indices of a loop are divided among the bees of a team. [`Schedule::division`] says which of
-//! four ways of dividing a schedule uses; `Loop::run_with` in `shared_loop.rs` carries these out.
+//! The schedules: how the indices of a loop are divided among the bees of a team. `Loop::run_with` in `shared_loop.rs`
+//! carries them out.
 
 use crate::pool::loop_costs::Sharing;
 
@@ -67,25 +67,12 @@ impl Schedule {
         }
     }
 
-    /// The way in which the bees get their indices.
-    #[inline(always)]
-    pub(crate) const fn division(self) -> Division {
-        match self {
-            Self::Static => Division::Blocks,
-            Self::StaticChunk(chunk) => Division::RoundRobin { chunk },
-            Self::Dynamic(chunk) => Division::Stealing(StealingRule::Chunks(chunk)),
-            Self::Affinity => Division::Stealing(StealingRule::PartsOfBlocks),
-            Self::Guided(min_chunk) => Division::Queue(QueueRule::Guided { min_chunk }),
-            Self::Factoring => Division::Queue(QueueRule::Factoring),
-        }
-    }
-
     /// How the bees share the indices.
     #[inline(always)]
     pub(crate) const fn sharing(self) -> Sharing {
-        match self.division() {
-            Division::Blocks | Division::RoundRobin { .. } => Sharing::EqualParts,
-            Division::Stealing(_) | Division::Queue(_) => Sharing::AsTheyCome,
+        match self {
+            Self::Static | Self::StaticChunk(_) => Sharing::EqualParts,
+            Self::Dynamic(_) | Self::Affinity | Self::Guided(_) | Self::Factoring => Sharing::AsTheyCome,
         }
     }
 
@@ -96,41 +83,4 @@ impl Schedule {
             Self::Static | Self::Factoring | Self::Affinity => 1,
         }
     }
-}
-
-/// The ways in which the bees of a team can get the indices of a loop.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Division {
-    /// One block for each bee, which the bee computes from its number.
-    Blocks,
-    /// Chunks of `chunk` indices in turn, which each bee computes from its number.
-    RoundRobin {
-        /// The length of a chunk.
-        chunk: usize,
-    },
-    /// Each bee has a work range of its own, and steals from the others when that is empty: `stealing.rs`.
-    Stealing(StealingRule),
-    /// All bees take chunks from one queue: `unit_queue.rs`.
-    Queue(QueueRule),
-}
-
-/// How a bee goes through its work range.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum StealingRule {
-    /// In chunks of so many indices, which the body gets one by one.
-    Chunks(usize),
-    /// In parts of what is left of its block, each of which the body gets whole.
-    PartsOfBlocks,
-}
-
-/// How long the chunks are that a queue gives out.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum QueueRule {
-    /// What is left, divided by twice the number of bees, but no fewer indices than this.
-    Guided {
-        /// The least length of a chunk.
-        min_chunk: usize,
-    },
-    /// As many equal chunks as there are bees, together half of what is left.
-    Factoring,
 }

@@ -1,6 +1,6 @@
 //! The public `Loop`: which indices there are, and under which schedule the bees of a team run them.
 //!
-//! `Bee::for_each` (`for_each.rs`) and `Hive::par_for` (`par_for.rs`) call `Loop::run` on each bee. It decides by the
+//! `Bee::for_each` (`for_range.rs`) and `Hive::par_for` (`par_for.rs`) call `Loop::run` on each bee. It decides by the
 //! schedule how this bee gets its indices: computed from its number (`Static`, `StaticChunk`), from work ranges with
 //! stealing (`Dynamic`, `Affinity`; see `stealing.rs`), or from one queue (`Guided`, `Factoring`; see `unit_queue.rs`).
 //! The protocol by which the bees coordinate is described in `docs/loops.md`.
@@ -8,17 +8,15 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::loops::blocks::Blocks;
 use crate::loops::cache::CachedState;
-use crate::loops::chunks::Chunks;
+use crate::loops::chunks::{Chunks, UnitMap, aligned_block};
 use crate::loops::dispatch::Dispatch;
-use crate::loops::loop_call::Call;
+use crate::loops::loop_spec::LoopSpec;
 use crate::loops::loop_state::{DispatchKind, LoopState};
 use crate::loops::own_state::OwnState;
 use crate::loops::range_body::RangeBody;
-use crate::loops::schedule::{Division, QueueRule, Schedule, StealingRule};
+use crate::loops::schedule::Schedule;
 use crate::loops::stealing::StealingLoop;
-use crate::loops::unit_map::UnitMap;
 use crate::loops::unit_queue::{factoring_len, guided_len};
 use crate::loops::{cache, unit_queue, work_range};
 use crate::pool::loop_costs::{LoopKind, Sharing};
@@ -66,17 +64,8 @@ use crate::protocol::region::region_context::RegionContext;
 /// assert_eq!(cells.into_inner(), 499_500);
 /// ```
 pub struct Loop {
-    /// All indices of the loop.
-    range: Range<usize>,
-    schedule: Schedule,
-    /// All blocks and chunks begin at multiples of this, except where `range` itself begins. At least 1.
-    multiple: usize,
-    /// Each bee that takes part has at least this many indices. 0: every bee takes part, with or without indices.
-    min_work: usize,
-    /// The number of bees among which the range is divided, whatever the size of the team. Under `Static`, bee `i` runs
-    /// the block `i`, and in a smaller team the blocks of the bees that are missing as well. 0: the range is divided
-    /// among the bees that take part.
-    owners: usize,
+    /// Which indices there are, and how they are divided. `Bee::for_range` compares this with that of other bees.
+    pub(crate) spec: LoopSpec,
     /// The words that the bees share while they run the loop; made by the bee that first needs them. In boxes of their
     /// own, because a cached state is used by many loops one after another, and making a `Loop` must not write to the
     /// cache lines that the bees share.
@@ -107,14 +96,15 @@ impl Loop {
     #[track_caller]
     pub fn new(range: Range<usize>, schedule: Schedule) -> Self {
         assert!(schedule.min_chunk() > 0, "{schedule:?}: a chunk has at least one index");
-        Self { range, schedule, multiple: 1, min_work: 1, owners: 0, state: OwnState::new(), only_round: None }
+        let spec = LoopSpec { range: (range.start, range.end), schedule, multiple: 1, min_work: 1, owners: 0 };
+        Self { spec, state: OwnState::new(), only_round: None }
     }
 
     /// Divides the range among exactly `owners` bees: the blocks are those of a team of so many, and
     /// [`par_for`](crate::pool::handle::Hive::par_for) runs the loop on a team of so many.
     #[inline]
     pub(crate) fn with_owners(mut self, owners: usize) -> Self {
-        (self.owners, self.min_work) = (owners, 0);
+        (self.spec.owners, self.spec.min_work) = (owners, 0);
         self
     }
 
@@ -134,7 +124,7 @@ impl Loop {
     #[track_caller]
     pub fn aligned(mut self, multiple: usize) -> Self {
         assert!(multiple > 0, "blocks cannot begin at multiples of 0");
-        self.multiple = multiple;
+        self.spec.multiple = multiple;
         self
     }
 
@@ -156,69 +146,43 @@ impl Loop {
     /// ```
     #[doc(alias("with_min_len", "if clause"))]
     pub fn min_work(mut self, indices: usize) -> Self {
-        self.min_work = indices.max(1);
+        self.spec.min_work = indices.max(1);
         self
     }
 
     /// All indices of the loop.
     #[inline]
     pub(crate) fn range(&self) -> Range<usize> {
-        self.range.clone()
+        self.spec.range.0..self.spec.range.1
     }
 
-    /// How the indices are divided among the bees.
+    /// Whether this is a `Static` loop of which each bee runs one block, the `aligned_block` of its number.
     #[inline]
-    pub(crate) fn schedule(&self) -> Schedule {
-        self.schedule
-    }
-
-    /// What the loop is made of, to be compared with that of other bees.
-    pub(crate) fn call(&self) -> Call {
-        Call {
-            range: (self.range.start, self.range.end),
-            schedule: self.schedule,
-            multiple: self.multiple,
-            min_work: self.min_work,
-            owners: self.owners,
-        }
-    }
-
-    /// The blocks of a `Static` loop of which each bee runs one; None for other loops.
-    #[inline]
-    pub(crate) fn blocks(&self) -> Option<Blocks> {
-        match self.schedule.division() {
-            Division::Blocks => (self.owners == 0).then(|| self.all_blocks()),
-            Division::RoundRobin { .. } | Division::Stealing(_) | Division::Queue(_) => None,
-        }
+    pub(crate) fn is_in_blocks(&self) -> bool {
+        self.spec.schedule == Schedule::Static && self.spec.owners == 0
     }
 
     /// The range of a `Static` loop, if each bee runs the block of it that `split::block` gives; None for other loops.
     #[inline]
     pub(crate) fn range_in_plain_blocks(&self) -> Option<Range<usize>> {
-        (self.blocks().is_some() && self.multiple == 1).then(|| self.range())
-    }
-
-    /// The loop's range in one block for each bee, whatever the schedule.
-    #[inline]
-    fn all_blocks(&self) -> Blocks {
-        Blocks::new(self.range(), self.multiple)
+        (self.is_in_blocks() && self.spec.multiple == 1).then(|| self.range())
     }
 
     /// The number of bees that a region for this loop is to have, on a hive of `bees` bees: fewer because of
     /// `min_work`, or as many as the loop has owners.
     #[inline]
     pub(crate) fn team_size(&self, bees: usize) -> usize {
-        self.active_bees(if self.owners > 0 { self.owners } else { bees })
+        self.active_bees(if self.spec.owners > 0 { self.spec.owners } else { bees })
     }
 
     /// How many bees of a team of `bees` take part, considering `min_work`. At least 1.
     #[inline]
     fn active_bees(&self, bees: usize) -> usize {
-        match self.min_work {
+        match self.spec.min_work {
             0 => bees,
             // The usual case, without a division.
-            1 => self.range.len().clamp(1, bees),
-            indices => (self.range.len() / indices).clamp(1, bees),
+            1 => self.range().len().clamp(1, bees),
+            indices => (self.range().len() / indices).clamp(1, bees),
         }
     }
 
@@ -233,59 +197,57 @@ impl Loop {
     #[inline(always)]
     pub(crate) fn run_with(&self, common: Option<&LoopState>, context: &RegionContext<'_>, body: &mut impl RangeBody) {
         let (id, bees) = (context.id() as usize, self.active_bees(context.bees() as usize));
-        match self.schedule.division() {
+        match self.spec.schedule {
             // Blocks of owners, whose bees may be missing.
-            Division::Blocks if self.owners > 0 && self.min_work == 0 => self.run_blocks_of_owners(id, bees, body),
+            Schedule::Static if self.spec.owners > 0 && self.spec.min_work == 0 => {
+                self.run_blocks_of_owners(id, bees, body);
+            }
             // One block for each bee, computed from the bee's number.
-            Division::Blocks if id < bees => {
-                let block = self.all_blocks().of(id, bees);
+            Schedule::Static if id < bees => {
+                let block = aligned_block(self.range(), self.spec.multiple, id, bees);
                 if !block.is_empty() {
                     body.run_range(block);
                 }
             }
             // Chunks in turn, computed from the bee's number.
-            Division::RoundRobin { chunk } if id < bees => {
-                let chunks = Chunks::new(&self.range, chunk, self.multiple);
+            Schedule::StaticChunk(chunk) if id < bees => {
+                let chunks = self.chunks_of(chunk);
                 (id..chunks.count()).step_by(bees).for_each(|i| body.run_range(chunks.indices(i..i + 1)));
             }
             // The bee takes no part, because of `min_work`.
-            Division::Blocks | Division::RoundRobin { .. } => {}
-            // There is nobody to share with, so no shared words are needed.
-            Division::Stealing(_) | Division::Queue(_) if context.bees() == 1 => {
-                let chunks = Chunks::new(&self.range, self.single_bee_chunk(), self.multiple);
+            Schedule::Static | Schedule::StaticChunk(_) => {}
+            // There is nobody to share with, so no shared words are needed. `Dynamic` keeps the user's chunk length,
+            // which `body` may rely on; under the other schedules the whole range is one chunk.
+            schedule if context.bees() == 1 => {
+                let chunks = self.chunks_of(if let Schedule::Dynamic(chunk) = schedule { chunk } else { usize::MAX });
                 self.run_chunks(&chunks, 0..chunks.count(), body);
             }
-            Division::Stealing(rule) => self.run_shared(common, context, bees, |dispatch, round| {
-                self.run_stealing(rule, dispatch, context, round, bees, body);
+            Schedule::Dynamic(_) | Schedule::Affinity => self.run_shared(common, context, bees, |dispatch, round| {
+                self.run_stealing(dispatch, context, round, bees, body);
             }),
-            Division::Queue(rule) => self.run_shared(common, context, bees, |dispatch, round| {
-                self.run_queue(rule, dispatch, context, round, bees, body);
+            Schedule::Guided(_) | Schedule::Factoring => self.run_shared(common, context, bees, |dispatch, round| {
+                self.run_queue(dispatch, context, round, bees, body);
             }),
         }
-    }
-
-    /// Whether the bees need no words in common to share out the loop, whatever the size of the team.
-    #[inline]
-    pub(crate) fn needs_no_state(&self) -> bool {
-        self.sharing() == Sharing::EqualParts
     }
 
     /// How the bees share the indices.
     #[inline]
     pub(crate) fn sharing(&self) -> Sharing {
-        self.schedule.sharing()
+        self.spec.schedule.sharing()
     }
 
     /// As what the hive runs this loop, which is over so many indices for it.
     #[inline]
     pub(crate) fn work(&self, indices: usize, kind: LoopKind) -> Work {
-        if self.owners > 0 { Work::PlannedLoop(indices, kind) } else { Work::Loop(indices, kind) }
+        if self.spec.owners > 0 { Work::PlannedLoop(indices, kind) } else { Work::Loop(indices, kind) }
     }
 
     /// Runs the blocks that belong to bee `id` of `bees` when the range is divided among `owners` bees: its own, and
     /// those of missing bees.
     fn run_blocks_of_owners(&self, id: usize, bees: usize, body: &mut impl RangeBody) {
-        let blocks = (id..self.owners).step_by(bees).map(|owner| self.all_blocks().of(owner, self.owners));
+        let LoopSpec { multiple, owners, .. } = self.spec;
+        let blocks = (id..owners).step_by(bees).map(|owner| aligned_block(self.range(), multiple, owner, owners));
         blocks.filter(|block| !block.is_empty()).for_each(|block| body.run_range(block));
     }
 
@@ -295,11 +257,11 @@ impl Loop {
     /// the same size.
     pub(crate) fn run_in_region<R>(mut self, hive_bees: usize, region: impl FnOnce(&Self, usize) -> R) -> R {
         let bees = self.team_size(hive_bees);
-        let kind = match self.schedule.division() {
-            Division::Blocks | Division::RoundRobin { .. } => return region(&self, bees),
-            Division::Stealing(_) | Division::Queue(_) if bees == 1 => return region(&self, bees),
-            Division::Stealing(_) => DispatchKind::Ranges,
-            Division::Queue(_) => DispatchKind::Queue,
+        let kind = match self.spec.schedule {
+            Schedule::Static | Schedule::StaticChunk(_) => return region(&self, bees),
+            _ if bees == 1 => return region(&self, bees),
+            Schedule::Dynamic(_) | Schedule::Affinity => DispatchKind::Ranges,
+            Schedule::Guided(_) | Schedule::Factoring => DispatchKind::Queue,
         };
         self.only_round = Some(cache::take(kind, bees as u32));
         let result = region(&self, bees);
@@ -312,14 +274,10 @@ impl Loop {
         result
     }
 
-    /// The length of the chunks for a team of one bee. `Dynamic` keeps the user's chunk length, which `body` may rely
-    /// on; under the other schedules the whole range is one chunk.
-    fn single_bee_chunk(&self) -> usize {
-        match self.schedule.division() {
-            Division::Stealing(StealingRule::Chunks(chunk)) => chunk,
-            Division::Stealing(StealingRule::PartsOfBlocks) | Division::Queue(_) => usize::MAX,
-            Division::Blocks | Division::RoundRobin { .. } => usize::MAX,
-        }
+    /// The range in chunks of this length.
+    #[inline]
+    fn chunks_of(&self, chunk_len: usize) -> Chunks {
+        Chunks::new(&self.range(), chunk_len, self.spec.multiple)
     }
 
     /// Calls `run` for this bee's part, under a schedule that hands out chunks at run time, with the words that the
@@ -333,7 +291,7 @@ impl Loop {
     ) {
         let (dispatch, round) = match (common, &self.only_round) {
             (Some(state), _) => {
-                let has_ranges = matches!(self.schedule.division(), Division::Stealing(_));
+                let has_ranges = matches!(self.spec.schedule, Schedule::Dynamic(_) | Schedule::Affinity);
                 state.begin_round_of_any_loop(context, has_ranges && (context.id() as usize) < bees)
             }
             (None, Some(cached)) => (cached.state.only_dispatch(), cached.round),
@@ -348,37 +306,29 @@ impl Loop {
     /// `Dynamic` and `Affinity`: each bee has a work range of units, and steals from the others when it is empty.
     fn run_stealing(
         &self,
-        rule: StealingRule,
         dispatch: &Dispatch,
         context: &RegionContext<'_>,
         round: u16,
         bees: usize,
         body: &mut impl RangeBody,
     ) {
-        let chunk = match rule {
-            StealingRule::Chunks(chunk) => chunk,
-            // A single index, or a single multiple; a bee runs many of them together.
-            StealingRule::PartsOfBlocks => 1,
-        };
-        let chunks = Chunks::new(&self.range, chunk, self.multiple);
+        // Under `Affinity` a chunk is a single index, or a single multiple; a bee runs many of them together.
+        let chunks = self.chunks_of(self.spec.schedule.min_chunk());
         let units = UnitMap::new(chunks.count(), work_range::MAX_UNITS);
         let stealing = StealingLoop { dispatch, context, round, bees, units: units.count as u32 };
         let numbers_of =
             |units_range: Range<u32>| units.chunks_of(units_range.start as usize..units_range.end as usize);
-        match rule {
-            StealingRule::PartsOfBlocks => {
-                stealing.run_affinity(|units_range| body.run_range(chunks.indices(numbers_of(units_range))));
-            }
-            StealingRule::Chunks(_) => {
-                stealing.run_dynamic(|units_range| self.run_chunks(&chunks, numbers_of(units_range), body));
-            }
+        if self.spec.schedule == Schedule::Affinity {
+            stealing.run_affinity(|units_range| body.run_range(chunks.indices(numbers_of(units_range))));
+        } else {
+            stealing.run_dynamic(|units_range| self.run_chunks(&chunks, numbers_of(units_range), body));
         }
     }
 
     /// Runs the chunks with these numbers, one after another.
     #[inline]
     fn run_chunks(&self, chunks: &Chunks, numbers: Range<usize>, body: &mut impl RangeBody) {
-        if self.schedule == Schedule::Dynamic(1) && self.multiple == 1 {
+        if self.spec.schedule == Schedule::Dynamic(1) && self.spec.multiple == 1 {
             // `Dynamic(1)`: this tells the compiler that each range is one index.
             body.run_each_index(chunks.indices(numbers));
         } else {
@@ -389,24 +339,19 @@ impl Loop {
     /// `Guided` and `Factoring`: all bees take units from one queue.
     fn run_queue(
         &self,
-        rule: QueueRule,
         dispatch: &Dispatch,
         context: &RegionContext<'_>,
         round: u16,
         bees: usize,
         body: &mut impl RangeBody,
     ) {
-        let chunks = Chunks::new(&self.range, 1, self.multiple);
+        let chunks = self.chunks_of(1);
         let units = UnitMap::new(chunks.count(), unit_queue::MAX_UNITS);
-        let min_chunk = match rule {
-            QueueRule::Guided { min_chunk } => min_chunk,
-            QueueRule::Factoring => 1,
-        };
-        // The same length, converted from indices to multiples and from those to units.
-        let min_len = min_chunk.div_ceil(self.multiple).div_ceil(units.chunks_per_unit);
-        let amount = |next| match rule {
-            QueueRule::Guided { .. } => guided_len(next, units.count, bees, min_len),
-            QueueRule::Factoring => factoring_len(next, units.count, bees),
+        // The shortest chunk, converted from indices to multiples and from those to units.
+        let min_len = self.spec.schedule.min_chunk().div_ceil(self.spec.multiple).div_ceil(units.chunks_per_unit);
+        let amount = |next| match self.spec.schedule {
+            Schedule::Factoring => factoring_len(next, units.count, bees),
+            _ => guided_len(next, units.count, bees, min_len),
         };
         while let Some(taken) = dispatch.queue().take(round, units.count, amount) {
             body.run_range(chunks.indices(units.chunks_of(taken)));
@@ -417,10 +362,10 @@ impl Loop {
 
 impl fmt::Debug for Loop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { range, schedule, multiple, min_work, owners, state: _, only_round: _ } = self;
+        let LoopSpec { range: _, schedule, multiple, min_work, owners } = &self.spec;
         let mut lines = f.debug_struct("Loop");
         lines
-            .field("range", range)
+            .field("range", &self.range())
             .field("schedule", schedule)
             .field("multiple", multiple)
             .field("min_work", min_work)

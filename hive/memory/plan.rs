@@ -6,7 +6,7 @@ use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::loops::blocks::Blocks;
+use crate::loops::chunks::aligned_block;
 use crate::loops::schedule::Schedule;
 use crate::loops::shared_loop::Loop;
 use crate::loops::slice_schedule::sealed::LoopOver;
@@ -123,8 +123,7 @@ impl Plan {
 
     /// A plan for `0..len` with a bee on each of these nodes, and with blocks that begin at multiples of `multiple`.
     pub(crate) fn with_nodes(len: usize, multiple: usize, nodes: Arc<[Option<usize>]>) -> Self {
-        let blocks = Blocks::new(0..len, multiple);
-        let ends = (0..nodes.len()).map(|bee| blocks.of(bee, nodes.len()).end).collect();
+        let ends = (0..nodes.len()).map(|bee| aligned_block(0..len, multiple, bee, nodes.len()).end).collect();
         Self { multiple, ends, nodes }
     }
 

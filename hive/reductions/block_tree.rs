@@ -100,10 +100,6 @@ impl<T> Nodes<T> {
     pub(crate) fn as_slice(&self) -> &[Node<T>] {
         &self.0
     }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Node<T>> {
-        self.0.iter()
-    }
 }
 
 impl<T> Drop for Nodes<T> {

@@ -1,8 +1,8 @@
 //! Reductions, which combine many values into one, and prefix sums, with the reproducibility that the user chooses.
 //!
-//! A `Reduction` says how to combine (`reduction.rs`) and how reproducibly (`reproducibility.rs`). It is run as a
-//! region of its own by `Hive::par_reduce`, inside a region by `Bee::reduce_over`; `Hive::par_scan` computes prefix
-//! sums. `block_tree.rs` is the fixed tree that makes results independent of the team's size.
+//! A `Reduction` says how to combine and how reproducibly (`reduction.rs`). It is run as a region of its own by
+//! `Hive::par_reduce`, inside a region by `Bee::reduce_over`; `Hive::par_scan` computes prefix sums. `block_tree.rs` is
+//! the fixed tree that makes results independent of the team's size.
 
 pub(crate) mod block_tree;
 pub(crate) mod par_reduce;
@@ -10,4 +10,3 @@ pub(crate) mod par_scan;
 pub(crate) mod plain_blocks;
 pub(crate) mod reduce_over;
 pub(crate) mod reduction;
-pub(crate) mod reproducibility;

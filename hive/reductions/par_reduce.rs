@@ -9,12 +9,11 @@ use crate::loops::shared_loop::Loop;
 use crate::pool::handle::Hive;
 use crate::pool::loop_costs::{LoopKind, LoopSize, Sharing};
 use crate::pool::run_parts::Work;
-use crate::reductions::block_tree;
-use crate::reductions::block_tree::Nodes;
-use crate::reductions::plain_blocks::{Partial, PlainBlocks};
-use crate::reductions::reduction::Reduction;
-use crate::reductions::reproducibility::Reproducibility;
-use crate::reductions::reproducibility::sealed::Cut;
+use crate::protocol::region::body::BodyFn;
+use crate::reductions::block_tree::{self, Nodes};
+use crate::reductions::plain_blocks::PlainBlocks;
+use crate::reductions::reduction::sealed::Cut;
+use crate::reductions::reduction::{Reduction, Reproducibility};
 use crate::region::bee::Bee;
 use crate::region::no_double_panic::NoDoublePanic;
 use crate::region::split;
@@ -29,12 +28,12 @@ impl Hive {
     /// workers that are asleep or busy, which changes nothing in the result; and where another thread keeps the hive
     /// busy or the workers would have to be woken first, the calling thread may run all of a short loop by itself, at
     /// once. A long loop by `Static` for which workers have to be woken may be handed out in smaller parts, unless the
-    /// reduction is [`PerTeamSize`](crate::reductions::reproducibility::PerTeamSize): so `map` may be called more than
+    /// reduction is [`PerTeamSize`](crate::reductions::reduction::PerTeamSize): so `map` may be called more than
     /// once for each bee. An empty range gives the reduction's identity. The results may borrow and need not be `Copy`,
     /// unlike those of [`par_scan`](Self::par_scan) and of
     /// [`Bee::reduce_over`](crate::region::bee::Bee::reduce_over).
     ///
-    /// A [`Deterministic`](crate::reductions::reproducibility::Deterministic) reduction cuts the range into blocks of
+    /// A [`Deterministic`](crate::reductions::reduction::Deterministic) reduction cuts the range into blocks of
     /// its own, so that the result is bit by bit the same whatever the loop's schedule, alignment or plan; each bee
     /// gets about the blocks that lie in what it would run otherwise.
     ///
@@ -61,7 +60,7 @@ impl Hive {
     {
         let shared = work.into();
         let bees = shared.team_size(self.bees());
-        let cut = reduction.cut(&shared.range(), shared.schedule(), bees);
+        let cut = reduction.cut(&shared.range(), shared.spec.schedule, bees);
         // The closures below own what they need, so that it lies in one piece: each piece that the bees read is a
         // transfer between cores.
         let (op, map) = (&reduction.op, NoDoublePanic::new(map));
@@ -126,7 +125,8 @@ impl Hive {
         });
         // Before there is a result, which would be lost if dropping the closure panics.
         drop(accumulate);
-        combine_in_order(results, op)
+        // In order of the bees. If `op` panics, the results that are left are dropped without a second panic.
+        results.into_iter().flatten().map(NoDoublePanic::into_inner).reduce(op)
     }
 
     /// Does the same by a loop over `blocks` blocks. Each bee combines its blocks along the fixed tree as far as
@@ -139,14 +139,15 @@ impl Hive {
         op: &(impl Fn(V, V) -> V + Sync),
         map: M,
     ) -> Option<V> {
-        let (range, indices, key) = (shared.range(), shared.range().len(), PlainBlocks::<'_, V, M>::key());
+        let (range, indices, key) = (shared.range(), shared.range().len(), BodyFn::of::<PlainBlocks<'_, V, M>>().key());
         // The result is the same whichever bee runs a block. So if the workers have to be woken, those that are there
         // need not leave to a latecomer what is its part by `Static`. A plan's blocks are left to their owners.
         let size = LoopSize { body: key, indices, sharing: Sharing::AsTheyCome };
-        let schedule = match shared.blocks() {
-            Some(_) if self.shared.is_to_wake_for(bees.min(blocks), size) => Schedule::Affinity,
+        let schedule = if shared.is_in_blocks() && self.shared.is_to_wake_for(bees.min(blocks), size) {
+            Schedule::Affinity
+        } else {
             // The user's chunk lengths are numbers of indices, and this loop runs over blocks.
-            _ => shared.schedule().in_units_of(indices / blocks.max(1)),
+            shared.spec.schedule.in_units_of(indices / blocks.max(1))
         };
         let collect_nodes = move |shared: &Loop, bee: &Bee<'_>| {
             let mut nodes = Nodes::new();
@@ -161,10 +162,4 @@ impl Hive {
         drop(collect_nodes);
         block_tree::combine_all(results.into_iter(), op)
     }
-}
-
-/// Combines the bees' results in order of the bees. If `op` panics, the results that are left are dropped without a
-/// second panic. None: there are no results.
-fn combine_in_order<T>(results: Vec<Partial<T>>, op: impl Fn(T, T) -> T) -> Option<T> {
-    results.into_iter().flatten().map(NoDoublePanic::into_inner).reduce(op)
 }

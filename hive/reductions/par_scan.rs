@@ -12,9 +12,8 @@ use crate::pool::loop_costs::{LoopKind, Sharing};
 use crate::pool::run_parts::Work;
 use crate::protocol::region::exchange_slots::Operation;
 use crate::reductions::block_tree;
-use crate::reductions::reduction::Reduction;
-use crate::reductions::reproducibility::Reproducibility;
-use crate::reductions::reproducibility::sealed::Cut;
+use crate::reductions::reduction::sealed::Cut;
+use crate::reductions::reduction::{Reduction, Reproducibility};
 use crate::region::bee::Bee;
 use crate::region::split;
 use crate::slices::parts::Parts;
@@ -45,7 +44,7 @@ impl Hive {
     /// inside a region. [`par_reduce`](Self::par_reduce) takes any values that can be cloned.
     ///
     /// Each element is read twice and written once. With
-    /// [`Deterministic`](crate::reductions::reproducibility::Deterministic) the result is bit by bit the same whatever
+    /// [`Deterministic`](crate::reductions::reduction::Deterministic) the result is bit by bit the same whatever
     /// the size of the team; otherwise it is the same as long as the size of the team is.
     ///
     /// ```
@@ -120,7 +119,7 @@ const INLINE_SUMS: usize = 16;
 /// The combined sum of all blocks of the bees before this one. Each bee passes the sums of its own blocks as `sums`,
 /// and all must call it. None: there are no blocks before, or there is nobody to exchange with.
 fn sum_before<T: Copy + Send + 'static>(bee: &Bee<'_>, sums: &[T], op: &impl Fn(T, T) -> T) -> Option<T> {
-    let slots = bee.exchange(Operation::ParScan, sums)?;
+    let slots = bee.exchange(Operation::ParScan, None, sums)?;
     let slots_of = |id| (0..slots.count(id).unwrap_or(0)).map(move |index| (id, index));
     (0..bee.context.id()).flat_map(slots_of).filter_map(|(id, index)| slots.value(id, index)).reduce(op)
 }

@@ -14,13 +14,11 @@ use crate::pool::handle::Hive;
 use crate::pool::lone_parts::{LoopInParts, RunAlone};
 use crate::pool::loop_costs::{LoopKind, LoopSize, Sharing};
 use crate::pool::run_parts::Work;
-use crate::protocol::region::body::{BodyFn, BodyKey, RegionBody};
+use crate::protocol::region::body::{BodyFn, RegionBody};
 use crate::protocol::region::region_context::RegionContext;
-use crate::region::nesting;
 use crate::region::no_double_panic::NoDoublePanic;
-use crate::region::results;
-use crate::region::results::ResultWriter;
-use crate::region::split;
+use crate::region::results::{self, ResultWriter};
+use crate::region::{nesting, split};
 use crate::sys::fork::with_abort_in_child;
 
 /// How long a block takes on one thread, if the range is handed out. The bees end the loop no farther apart than that.
@@ -55,13 +53,6 @@ impl<V: Send, M: Fn(Range<usize>) -> V + Sync> RegionBody for PlainBlocks<'_, V,
     }
 }
 
-impl<V: Send, M: Fn(Range<usize>) -> V + Sync> PlainBlocks<'_, V, M> {
-    /// By what it is known how much work a reduction by `M` is, however it is cut.
-    pub(super) fn key() -> BodyKey {
-        BodyFn::of::<Self>().key()
-    }
-}
-
 impl Hive {
     /// Combines what `map` returns for the blocks of `range`, one for each bee of a team of `bees`, in their order. If
     /// `may_be_handed_out`, the range may be cut otherwise, and combined in any order. None: the range is empty.
@@ -76,7 +67,7 @@ impl Hive {
         may_be_handed_out: bool,
     ) -> Option<V> {
         let mut sum = None;
-        let key = PlainBlocks::<'_, V, M>::key();
+        let key = BodyFn::of::<PlainBlocks<'_, V, M>>().key();
         let sharing = if may_be_handed_out { Sharing::AsTheyCome } else { Sharing::EqualParts };
         let work = LoopInParts { parts: bees, size: LoopSize { body: key, indices: range.len(), sharing } };
         let alone = self.shared.run_parts_alone(work, |number, context| {
@@ -129,7 +120,7 @@ impl Hive {
         map: M,
         sum: &mut Partial<V>,
     ) {
-        let (indices, key) = (range.len(), PlainBlocks::<'_, V, M>::key());
+        let (indices, key) = (range.len(), BodyFn::of::<PlainBlocks<'_, V, M>>().key());
         let size = LoopSize { body: key, indices, sharing: Sharing::AsTheyCome };
         let count = indices.min(self.blocks_to_hand_out(bees, size));
         let block = |number| split::block(range.clone(), number, count);

@@ -4,13 +4,10 @@
 use std::ops::Range;
 
 use crate::loops::schedule::Schedule;
-use crate::protocol::region::exchange::Exchanged;
 use crate::protocol::region::exchange_slots::Operation;
-use crate::reductions::block_tree;
-use crate::reductions::block_tree::{Node, Nodes};
-use crate::reductions::reduction::Reduction;
-use crate::reductions::reproducibility::Reproducibility;
-use crate::reductions::reproducibility::sealed::Cut;
+use crate::reductions::block_tree::{self, Node, Nodes};
+use crate::reductions::reduction::sealed::Cut;
+use crate::reductions::reduction::{Reduction, Reproducibility};
 use crate::region::bee::Bee;
 use crate::region::split;
 
@@ -82,11 +79,7 @@ impl Bee<'_> {
     {
         let mut nodes = Nodes::new();
         block_tree::push_blocks(&mut nodes, own, op, value);
-        let slots = self.exchange::<Node<T>>(Operation::ReduceOver, nodes.as_slice());
-        let all = slots.and_then(|slots| nodes_of_all(&slots, self.context.bees(), op, |value| value));
-        // `all` is None in a team of one bee, and where the barrier is broken in a destructor that must not panic. Then
-        // there are only the own nodes to combine.
-        all.unwrap_or(nodes).combine(op)
+        self.nodes_of_all(nodes.as_slice(), op, |value| value).unwrap_or(nodes).combine(op)
     }
 
     /// The same as `reduce_small`, for values that are too large to have many of them on the stack.
@@ -99,27 +92,27 @@ impl Bee<'_> {
         let mut nodes = Nodes::new();
         block_tree::push_blocks(&mut nodes, own, op, |block| Box::new(value(block)));
         // What a bee shows to the others must lie in one piece and must not contain boxes that it owns.
-        let own: Vec<Node<T>> = nodes.iter().map(Node::unboxed).collect();
-        let slots = self.exchange::<Node<T>>(Operation::ReduceOver, &own);
-        let all = slots.and_then(|slots| nodes_of_all(&slots, self.context.bees(), op, Box::new));
-        all.unwrap_or(nodes).combine(op).map(|value| *value)
+        let own: Vec<Node<T>> = nodes.as_slice().iter().map(Node::unboxed).collect();
+        self.nodes_of_all(&own, op, Box::new).unwrap_or(nodes).combine(op).map(|value| *value)
     }
-}
 
-/// The nodes of all bees of a team of `bees`, combined as far as possible, with each value converted by `form`. None:
-/// the exchange has failed.
-#[track_caller]
-fn nodes_of_all<T: Copy + 'static, V>(
-    slots: &Exchanged<'_, Node<T>>,
-    bees: u32,
-    op: &impl Fn(V, V) -> V,
-    form: impl Fn(T) -> V,
-) -> Option<Nodes<V>> {
-    let mut all = Nodes::new();
-    for id in 0..bees {
-        for index in 0..slots.count(id)? {
-            all.push(slots.value(id, index)?.map(&form), op);
+    /// The nodes of all bees, combined as far as possible, with each value converted by `form`. The calling bee shows
+    /// its own. None in a team of one bee, and where the barrier is broken in a destructor that must not panic: then
+    /// there are only the own nodes to combine.
+    #[track_caller]
+    fn nodes_of_all<T: Copy + Send + 'static, V>(
+        &self,
+        own: &[Node<T>],
+        op: &impl Fn(V, V) -> V,
+        form: impl Fn(T) -> V,
+    ) -> Option<Nodes<V>> {
+        let slots = self.exchange(Operation::ReduceOver, None, own)?;
+        let mut all = Nodes::new();
+        for id in 0..self.context.bees() {
+            for index in 0..slots.count(id)? {
+                all.push(slots.value(id, index)?.map(&form), op);
+            }
         }
+        Some(all)
     }
-    Some(all)
 }

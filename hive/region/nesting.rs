@@ -16,6 +16,7 @@
 use std::cell::Cell;
 use std::{iter, ptr};
 
+use crate::on_drop::on_drop;
 use crate::protocol::Team;
 use crate::protocol::nesting::Nesting;
 use crate::protocol::region::panics::{self, Payload};
@@ -117,15 +118,9 @@ pub(crate) fn acting_for<R>(team: &Team, body: impl FnOnce() -> R) -> R {
 /// Runs `body` inside a new frame, and takes the frame off the list afterwards, even if `body` panics.
 #[inline(always)]
 fn within_frame<R>(tag: *const Team, context: *const (), body: impl FnOnce() -> R) -> R {
-    struct RestoreOuter(*const Frame);
-    impl Drop for RestoreOuter {
-        #[inline(always)]
-        fn drop(&mut self) {
-            set_innermost(self.0);
-        }
-    }
-    let frame = Frame { tag: Cell::new(tag), context, outer: INNERMOST.get() };
-    let _restore = RestoreOuter(frame.outer);
+    let outer = INNERMOST.get();
+    let frame = Frame { tag: Cell::new(tag), context, outer };
+    let _restore_outer = on_drop(|| set_innermost(outer));
     set_innermost(&raw const frame);
     body()
 }
@@ -197,18 +192,12 @@ impl<'f> Role<'f> {
 
     /// The context, if this is a region.
     fn region_context(self) -> Option<&'f RegionContext<'f>> {
-        match self {
-            Self::Region(context) => Some(context),
-            Self::Tasks(_) | Self::Acting(_) | Self::Ending | Self::LostToFork => None,
-        }
+        if let Self::Region(context) = self { Some(context) } else { None }
     }
 
     /// The context, if the thread runs tasks.
     fn task_context(self) -> Option<&'f TaskContext<'static>> {
-        match self {
-            Self::Tasks(context) => Some(context),
-            Self::Region(_) | Self::Acting(_) | Self::Ending | Self::LostToFork => None,
-        }
+        if let Self::Tasks(context) = self { Some(context) } else { None }
     }
 
     /// Whether other threads may be waiting for what the thread does in this frame: the other bees of a region; threads

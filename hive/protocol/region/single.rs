@@ -1,4 +1,4 @@
-//! Decides which bee of a team does what only one of them is to do: the first that asks. `region/collective/single.rs`
+//! Decides which bee of a team does what only one of them is to do: the first that asks. `region/collective/values.rs`
 //! uses it. See `docs/collectives.md`, "Who is first".
 
 use crossbeam_utils::CachePadded;

@@ -48,7 +48,7 @@ impl Bee<'_> {
         }
         // Not owned by anything from here on: if this bee unwinds, others may still read the value.
         let own = Box::into_raw(Box::new(value));
-        let shown = self.exchange(Operation::AllReduceCloned, &[Shown(own.cast_const())]);
+        let shown = self.exchange(Operation::AllReduceCloned, None, &[Shown(own.cast_const())]);
         // First all values, then `op`, which gets clones only.
         let values = shown.and_then(|shown| {
             let clone_of = |id| {

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
 
+use crate::on_drop::on_drop;
 use crate::protocol::region::deadlock::StallGuard;
 use crate::protocol::region::exchange_slots::Operation;
 use crate::protocol::region::region_context::RegionContext;
@@ -92,7 +93,7 @@ impl Ordered {
     fn is_next(&self, index: usize, region: u64) -> bool {
         // Acquire, the first: pairs with the Release in `reset` and in `set_region`. The value of `next` that is read
         // below is then one of this region, or a later one.
-        // Acquire, the second: pairs with the Release in `AdvanceOnDrop`. The work of the indices before is done and
+        // Acquire, the second: pairs with the Release in `advance`. The work of the indices before is done and
         // visible.
         self.state.region.load(Ordering::Acquire) == region && self.state.next.load(Ordering::Acquire) == index
     }
@@ -147,25 +148,16 @@ impl Ordered {
         }
     }
 
+    /// Lets the index after `index` run, which has run its work.
+    fn advance(&self, index: usize) {
+        // Release: pairs with the Acquire in `is_next` and in `wait_for_index`. It publishes the work of this index to
+        // the bee of the following one.
+        self.state.next.store(self.index_after(index), Ordering::Release);
+    }
+
     /// The index that follows `index`: after the last one comes the first.
     fn index_after(&self, index: usize) -> usize {
         if index + 1 < self.indices.end { index + 1 } else { self.indices.start }
-    }
-}
-
-/// Held while an index runs its work. Dropping it lets the following index run, even if the work panics: that may be
-/// the turn of a bee of another region, which has not failed.
-struct AdvanceOnDrop<'t> {
-    order: &'t Ordered,
-    index: usize,
-}
-
-impl Drop for AdvanceOnDrop<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        // Release: pairs with the Acquire in `is_next` and in `wait_for_index`. It publishes the work of this index to
-        // the bee of the following one.
-        self.order.state.next.store(self.order.index_after(self.index), Ordering::Release);
     }
 }
 
@@ -227,7 +219,9 @@ impl Bee<'_> {
         // If the wait has ended without success, this is a destructor that must not panic. `work` then runs out of
         // order, and no other index is allowed to run after it.
         let is_next = order.is_next(index, region) || self.wait_for_index(order, index, region);
-        let advance = is_next.then_some(AdvanceOnDrop { order, index });
+        // The following index may run even if the work panics: that may be the turn of a bee of another region, which
+        // has not failed.
+        let advance = is_next.then(|| on_drop(|| order.advance(index)));
         let result = work();
         drop(advance);
         call.end();
@@ -250,7 +244,7 @@ impl Bee<'_> {
             return false;
         }
         if is_among_others {
-            // Acquire: as in `is_next`; pairs with the Release in `AdvanceOnDrop`, of a bee of whatever region.
+            // Acquire: as in `is_next`; pairs with the Release in `advance`, of a bee of whatever region.
             return self
                 .poll_until_next(order, index, ANY_REGION, || order.state.next.load(Ordering::Acquire) == index);
         }
