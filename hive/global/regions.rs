@@ -7,7 +7,7 @@ use crate::pool::error::Error;
 #[cfg(doc)]
 use crate::pool::handle::Hive;
 use crate::region::bee::Bee;
-use crate::slices::par_zip::MutSlices;
+use crate::slices::par_mut::MutSlices;
 
 /// Runs a region on the [current](crate#which-hive) hive: `body` once on each of `bees` bees, including the caller. See
 /// [`Hive::spmd`].

@@ -104,23 +104,29 @@ impl<T> PerBee<T> {
     #[inline]
     #[track_caller]
     pub fn get(&self, bee: &Bee<'_>) -> PerBeeMut<'_, T> {
-        let own = self.value_of(bee.id());
-        let borrow = |phase| own.borrow.try_write(phase, true);
-        if let Err(error) = borrow(Phase::of(bee)) {
-            refuse_in_phase(bee, bee.id(), error, borrow);
-        }
+        let (value, guard) = self.borrow(bee, bee.id(), BorrowState::try_write);
         // SAFETY: the value lives as long as `self` is borrowed, and until the guard gives it back, nobody else has it.
-        unsafe { Guard::new(own.value.get(), BorrowGuard(&own.borrow)) }
+        unsafe { Guard::new(value, guard) }
     }
 
-    /// The value of bee `id`, which is still to be borrowed.
+    /// Borrows the value of bee `id` by `acquire`. Returns a pointer to it, and a guard that gives it back when it is
+    /// dropped.
     #[inline]
     #[track_caller]
-    fn value_of(&self, id: usize) -> &OwnValue<T> {
-        let Some(own) = self.values.get(id) else {
+    fn borrow(
+        &self,
+        bee: &Bee<'_>,
+        id: usize,
+        acquire: impl Fn(&BorrowState, Phase, bool) -> Result<(), BorrowError>,
+    ) -> (*mut T, BorrowGuard<'_>) {
+        let Some(OwnValue { borrow: state, value }) = self.values.get(id).map(|own| &**own) else {
             panic!("there are values for {} bees, and none for bee {id}", self.values.len());
         };
-        own
+        let acquire = |phase| acquire(state, phase, id == bee.id());
+        if let Err(error) = acquire(Phase::of(bee)) {
+            refuse_in_phase(bee, id, error, acquire);
+        }
+        (value.get(), BorrowGuard(state))
     }
 
     /// Borrows the value of bee `id` for reading, another bee's or the own: what that bee has made of it before the
@@ -150,14 +156,10 @@ impl<T> PerBee<T> {
     where
         T: Sync,
     {
-        let own = self.value_of(id);
-        let borrow = |phase| own.borrow.try_read(phase, id == bee.id());
-        if let Err(error) = borrow(Phase::of(bee)) {
-            refuse_in_phase(bee, id, error, borrow);
-        }
+        let (value, guard) = self.borrow(bee, id, BorrowState::try_read);
         // SAFETY: as in `get`, except that others may also read the value, which `T: Sync` allows; nobody has it for
         // writing.
-        unsafe { Guard::new(own.value.get(), BorrowGuard(&own.borrow)) }
+        unsafe { Guard::new(value, guard) }
     }
 
     /// All values for reading, in order of the bees' numbers: for the caller, between two regions. Inside a region,
