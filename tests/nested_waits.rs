@@ -17,6 +17,7 @@ use common::{deep_down, keep};
 use hive::Hive;
 use hive::adapters::task_pool::builder::PoolBuilder;
 use hive::adapters::task_pool::handle::TaskPool;
+use hive::adapters::task_pool::scope::PoolScope;
 use hive::adapters::task_pool::thread::PoolThread;
 
 /// The sizes of the stacks, in bytes.
@@ -39,7 +40,12 @@ fn hive_of(bees: usize, stack: usize) -> Hive {
 /// A pool of threads with so much of a stack each.
 fn pool_of(threads: usize, stack: usize) -> TaskPool {
     let start = |thread: PoolThread| thread::Builder::new().stack_size(stack).spawn(|| thread.run()).map(drop);
-    PoolBuilder::new(threads).build(start).unwrap()
+    PoolBuilder::default().build(threads, start).unwrap()
+}
+
+/// Runs `body` in a scope of `pool`.
+fn scope_in<'scope, R>(pool: &TaskPool, body: impl FnOnce(&PoolScope<'scope>) -> R) -> R {
+    pool.with(|pool| pool.scope(body))
 }
 
 /// What tasks wait for: that no further task has begun for a moment.
@@ -142,7 +148,7 @@ const POOL_WAITS: [(&str, PoolWait); 4] = [
     }),
     ("for another pool", |_, _, other| other.enter(|_, _| ())),
     ("for another pool in a scope", |_, pool, other| {
-        pool.in_place_scope(|scope| scope.spawn(|_| other.enter(|_, _| ())));
+        scope_in(pool, |scope| scope.spawn(|_| other.enter(|_, _| ())));
     }),
 ];
 
@@ -155,9 +161,9 @@ fn however_many_jobs_of_a_pool_wait_the_stack_suffices() {
                 println!("{count} jobs wait {name}, on {threads} threads with stacks of {stack} bytes");
                 let (pool, other) = (pool_of(threads, stack), pool_of(1, stack));
                 Tasks::watch(count, |tasks| {
-                    other.in_place_scope(|held| {
+                    scope_in(&other, |held| {
                         held.spawn(|_| common::wait_until(|| tasks.may_end()));
-                        pool.in_place_scope(|scope| {
+                        scope_in(&pool, |scope| {
                             (0..count).for_each(|_| scope.spawn(|_| tasks.run(|| wait(tasks, &pool, &other))));
                         });
                     });
@@ -366,7 +372,7 @@ fn yields_deep_on_the_stack_of_a_pool_do_not_wait_for_ever() {
             let (pool, is_set) = (pool_of(1, stack), AtomicBool::new(false));
             pool.enter(|_, _| {
                 deep_down(stack / 100 * PERCENT_IN_USE, || {
-                    pool.in_place_scope(|scope| {
+                    scope_in(&pool, |scope| {
                         scope.spawn(|_| is_set.store(true, Ordering::Relaxed));
                         while !is_set.load(Ordering::Relaxed) {
                             pool.with_bee(|bee| {
@@ -389,13 +395,13 @@ fn the_first_half_of_a_join_deep_on_the_stack_may_leave_jobs() {
         for threads in [1, 2] {
             let pool = pool_of(threads, stack);
             let is_over = AtomicBool::new(false);
-            pool.in_place_scope(|all| {
+            scope_in(&pool, |all| {
                 for _ in 1..threads {
                     all.spawn(|_| common::wait_until(|| is_over.load(Ordering::Relaxed)));
                 }
                 all.spawn(|_| {
                     deep_down(stack / 100 * PERCENT_IN_USE, || {
-                        pool.in_place_scope(|scope| {
+                        scope_in(&pool, |scope| {
                             let leave = || {
                                 for _ in 0..JOBS {
                                     scope.spawn(|_| _ = ended.fetch_add(1, Ordering::Relaxed));

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use hive::adapters::task_pool::pool_bee::PoolBee;
 
-use crate::global::global;
+use crate::global::with_current_pool;
 
 /// What a closure learns that each thread of a pool runs.
 pub struct BroadcastContext<'a> {
@@ -55,11 +55,7 @@ where
     OP: Fn(BroadcastContext<'_>) -> R + Sync,
     R: Send,
 {
-    let op = |me: PoolBee<'_>| op(BroadcastContext::new(me));
-    PoolBee::with(|me| match me {
-        Some(me) => me.broadcast(op),
-        None => global().broadcast(op),
-    })
+    with_current_pool(|pool| pool.broadcast(|me| op(BroadcastContext::new(me))))
 }
 
 /// Spawns a job that each thread of the calling thread's pool, or else of the global one, runs once.
@@ -73,9 +69,5 @@ pub fn spawn_broadcast<OP>(op: OP)
 where
     OP: Fn(BroadcastContext<'_>) + Send + Sync + 'static,
 {
-    let op = move |me: PoolBee<'_>| op(BroadcastContext::new(me));
-    PoolBee::with(|me| match me {
-        Some(me) => me.spawn_broadcast(op),
-        None => global().spawn_broadcast(op),
-    })
+    with_current_pool(|pool| pool.spawn_broadcast(move |me| op(BroadcastContext::new(me))));
 }

@@ -24,29 +24,20 @@ use crate::thread::{CustomSpawn, DefaultSpawn, ThreadBuilder, ThreadSpawn};
 pub struct ThreadPoolBuilder<S = DefaultSpawn> {
     num_threads: usize,
     uses_current_thread: bool,
-    is_breadth_first: bool,
     thread_name: Option<Box<dyn FnMut(usize) -> String>>,
     stack_size: Option<usize>,
-    panic_handler: Option<Box<PanicHandler>>,
-    start_handler: Option<Box<IndexHandler>>,
-    exit_handler: Option<Box<IndexHandler>>,
+    pool: PoolBuilder,
     spawn: S,
 }
-
-type PanicHandler = dyn Fn(Box<dyn Any + Send>) + Send + Sync;
-type IndexHandler = dyn Fn(usize) + Send + Sync;
 
 impl Default for ThreadPoolBuilder {
     fn default() -> Self {
         Self {
             num_threads: 0,
             uses_current_thread: false,
-            is_breadth_first: false,
             thread_name: None,
             stack_size: None,
-            panic_handler: None,
-            start_handler: None,
-            exit_handler: None,
+            pool: PoolBuilder::default(),
             spawn: DefaultSpawn,
         }
     }
@@ -117,26 +108,13 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
     }
 
     pub(crate) fn build_pool(self) -> Result<TaskPool, ThreadPoolBuildError> {
-        let Self { mut thread_name, stack_size, mut spawn, .. } = self;
-        let mut builder = PoolBuilder::new(if self.num_threads > 0 { self.num_threads } else { default_threads() });
-        if self.uses_current_thread {
-            builder = builder.use_current_thread();
+        let Self { num_threads, uses_current_thread, mut thread_name, stack_size, pool, mut spawn } = self;
+        let threads = if num_threads > 0 { num_threads } else { default_threads() };
+        if uses_current_thread {
             // The thread keeps its own name, but the function is called for each index.
             thread_name.as_mut().map(|name| name(0));
         }
-        if self.is_breadth_first {
-            builder = builder.breadth_first();
-        }
-        if let Some(handler) = self.panic_handler {
-            builder = builder.panic_handler(handler);
-        }
-        if let Some(handler) = self.start_handler {
-            builder = builder.start_handler(handler);
-        }
-        if let Some(handler) = self.exit_handler {
-            builder = builder.exit_handler(handler);
-        }
-        let pool = builder.build(|thread| {
+        let pool = pool.build(threads, |thread| {
             let name = thread_name.as_mut().map(|name| name(thread.index()));
             spawn.spawn(ThreadBuilder { name, stack_size, thread, not_sync: PhantomData })
         });
@@ -165,13 +143,14 @@ impl<S> ThreadPoolBuilder<S> {
     /// ```
     pub fn use_current_thread(mut self) -> Self {
         self.uses_current_thread = true;
+        self.pool = self.pool.use_current_thread();
         self
     }
 
     /// Makes each thread run its oldest task first.
     #[deprecated(note = "`scope_fifo` and `spawn_fifo` do much the same")]
     pub fn breadth_first(mut self) -> Self {
-        self.is_breadth_first = true;
+        self.pool = self.pool.breadth_first();
         self
     }
 
@@ -193,19 +172,19 @@ impl<S> ThreadPoolBuilder<S> {
     where
         H: Fn(Box<dyn Any + Send>) + Send + Sync + 'static,
     {
-        self.panic_handler = Some(Box::new(handler));
+        self.pool = self.pool.panic_handler(handler);
         self
     }
 
     /// A function that each thread calls with its index as it begins.
     pub fn start_handler<H: Fn(usize) + Send + Sync + 'static>(mut self, handler: H) -> Self {
-        self.start_handler = Some(Box::new(handler));
+        self.pool = self.pool.start_handler(handler);
         self
     }
 
     /// A function that each thread calls with its index when the pool has ended. What it spawns is still run.
     pub fn exit_handler<H: Fn(usize) + Send + Sync + 'static>(mut self, handler: H) -> Self {
-        self.exit_handler = Some(Box::new(handler));
+        self.pool = self.pool.exit_handler(handler);
         self
     }
 
@@ -231,12 +210,9 @@ impl<S> ThreadPoolBuilder<S> {
             spawn: CustomSpawn(spawn),
             num_threads: self.num_threads,
             uses_current_thread: self.uses_current_thread,
-            is_breadth_first: self.is_breadth_first,
             thread_name: self.thread_name,
             stack_size: self.stack_size,
-            panic_handler: self.panic_handler,
-            start_handler: self.start_handler,
-            exit_handler: self.exit_handler,
+            pool: self.pool,
         }
     }
 }
@@ -245,13 +221,9 @@ impl<S> fmt::Debug for ThreadPoolBuilder<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ThreadPoolBuilder")
             .field("num_threads", &self.num_threads)
-            .field("use_current_thread", &self.uses_current_thread)
-            .field("breadth_first", &self.is_breadth_first)
             .field("stack_size", &self.stack_size)
             .field("has_thread_name", &self.thread_name.is_some())
-            .field("has_panic_handler", &self.panic_handler.is_some())
-            .field("has_start_handler", &self.start_handler.is_some())
-            .field("has_exit_handler", &self.exit_handler.is_some())
+            .field("pool", &self.pool)
             .finish_non_exhaustive()
     }
 }

@@ -32,8 +32,7 @@ impl From<BuildError> for ThreadPoolBuildError {
     fn from(error: BuildError) -> Self {
         Self(match error {
             BuildError::AlreadyInPool => Kind::AlreadyInPool,
-            BuildError::Thread(error) => Kind::Io(error),
-            other => Kind::Io(io::Error::other(other)),
+            BuildError::Io(error) => Kind::Io(error),
         })
     }
 }

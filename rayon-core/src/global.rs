@@ -5,6 +5,7 @@ use hive::adapters::task_pool::builder::MAX_THREADS;
 use hive::adapters::task_pool::global::GlobalPool;
 use hive::adapters::task_pool::handle::TaskPool;
 use hive::adapters::task_pool::pool_bee::PoolBee;
+use hive::adapters::task_pool::pool_ref::PoolRef;
 
 use crate::builder::ThreadPoolBuilder;
 use crate::error::ThreadPoolBuildError;
@@ -16,7 +17,7 @@ static GLOBAL: GlobalPool = GlobalPool::new();
 /// # Panics
 /// If it cannot be built.
 #[inline]
-pub(crate) fn global() -> &'static TaskPool {
+fn global() -> &'static TaskPool {
     GLOBAL.get().unwrap_or_else(build_default)
 }
 
@@ -32,6 +33,14 @@ pub(crate) fn build_global(
     build: impl FnOnce() -> Result<TaskPool, ThreadPoolBuildError>,
 ) -> Result<(), ThreadPoolBuildError> {
     GLOBAL.build(build).unwrap_or(Err(ThreadPoolBuildError::GLOBAL_POOL_EXISTS)).map(drop)
+}
+
+/// Calls `use_it` with the pool that the calling thread belongs to, or else with the global one.
+pub(crate) fn with_current_pool<R>(use_it: impl FnOnce(PoolRef<'_, '_>) -> R) -> R {
+    PoolBee::with(|me| match me {
+        Some(me) => use_it(me.pool()),
+        None => global().with(use_it),
+    })
 }
 
 /// Runs `work` on the calling thread, if that belongs to a pool, and otherwise on a thread of the global pool. `work`

@@ -60,7 +60,7 @@ impl ThreadPool {
         OP: Fn(BroadcastContext<'_>) -> R + Sync,
         R: Send,
     {
-        self.0.broadcast(|me| op(BroadcastContext::new(me)))
+        self.0.with(|pool| pool.broadcast(|me| op(BroadcastContext::new(me))))
     }
 
     /// The number of the pool's threads.
@@ -101,7 +101,7 @@ impl ThreadPool {
         OP: FnOnce(&Scope<'scope>) -> R + Send,
         R: Send,
     {
-        self.0.enter(|me, _| me.scope(|scope| op(Scope::of(scope))))
+        self.0.enter(|me, _| me.pool().scope(|scope| op(Scope::of(scope))))
     }
 
     /// As [`scope_fifo`](crate::scope_fifo), in this pool.
@@ -113,7 +113,7 @@ impl ThreadPool {
         OP: FnOnce(&ScopeFifo<'scope>) -> R + Send,
         R: Send,
     {
-        self.0.enter(|me, _| me.scope_fifo(|scope| op(ScopeFifo::of(scope))))
+        self.0.enter(|me, _| me.pool().scope_fifo(|scope| op(ScopeFifo::of(scope))))
     }
 
     /// As [`in_place_scope`](crate::in_place_scope), with jobs in this pool.
@@ -124,7 +124,7 @@ impl ThreadPool {
     where
         OP: FnOnce(&Scope<'scope>) -> R,
     {
-        self.0.in_place_scope(|scope| op(Scope::of(scope)))
+        self.0.with(|pool| pool.scope(|scope| op(Scope::of(scope))))
     }
 
     /// As [`in_place_scope_fifo`](crate::in_place_scope_fifo), with jobs in this pool.
@@ -135,17 +135,17 @@ impl ThreadPool {
     where
         OP: FnOnce(&ScopeFifo<'scope>) -> R,
     {
-        self.0.in_place_scope_fifo(|scope| op(ScopeFifo::of(scope)))
+        self.0.with(|pool| pool.scope_fifo(|scope| op(ScopeFifo::of(scope))))
     }
 
     /// As [`spawn`](crate::spawn()), in this pool.
     pub fn spawn<OP: FnOnce() + Send + 'static>(&self, op: OP) {
-        self.0.spawn(op);
+        self.0.with(|pool| pool.spawn(op));
     }
 
     /// As [`spawn_fifo`](crate::spawn_fifo), in this pool.
     pub fn spawn_fifo<OP: FnOnce() + Send + 'static>(&self, op: OP) {
-        self.0.spawn_fifo(op);
+        self.0.with(|pool| pool.spawn_fifo(op));
     }
 
     /// As [`spawn_broadcast`](crate::spawn_broadcast), in this pool.
@@ -153,7 +153,7 @@ impl ThreadPool {
     where
         OP: Fn(BroadcastContext<'_>) + Send + Sync + 'static,
     {
-        self.0.spawn_broadcast(move |me| op(BroadcastContext::new(me)));
+        self.0.with(|pool| pool.spawn_broadcast(move |me| op(BroadcastContext::new(me))));
     }
 
     /// Runs a task of this pool, if there is one. `None`: the calling thread does not belong to this pool.

@@ -2,7 +2,7 @@
 
 use hive::adapters::task_pool::pool_bee::PoolBee;
 
-use crate::global::global;
+use crate::global::with_current_pool;
 
 /// Spawns a job in the calling thread's pool, or else in the global one.
 ///
@@ -14,18 +14,12 @@ use crate::global::global;
 ///
 /// A panic of the job goes to the pool's panic handler; without one it ends the process.
 pub fn spawn<F: FnOnce() + Send + 'static>(job: F) {
-    PoolBee::with(|me| match me {
-        Some(me) => me.spawn(job),
-        None => global().spawn(job),
-    });
+    with_current_pool(|pool| pool.spawn(job));
 }
 
 /// As [`spawn`], but the jobs that one thread of a pool spawns this way are begun in that order.
 pub fn spawn_fifo<F: FnOnce() + Send + 'static>(job: F) {
-    PoolBee::with(|me| match me {
-        Some(me) => me.spawn_fifo(job),
-        None => global().spawn_fifo(job),
-    });
+    with_current_pool(|pool| pool.spawn_fifo(job));
 }
 
 /// What a thread has done that was to yield.

@@ -5,7 +5,7 @@
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
-use std::{fmt, io, mem};
+use std::{io, mem};
 
 use crate::adapters::task_pool::handle::TaskPool;
 use crate::adapters::task_pool::thread::PoolThread;
@@ -13,7 +13,6 @@ use crate::on_drop::on_drop;
 use crate::pool::build::prepare_process;
 use crate::pool::builder::Builder;
 use crate::pool::environment::Environment;
-use crate::pool::error::Error;
 use crate::pool::shared::Shared;
 use crate::pool::task_pool_state::TaskPoolState;
 use crate::pool::worker_thread::LiveOwner;
@@ -39,15 +38,14 @@ const DEFAULT_SPIN: Duration = COST_OF_WAKING;
 /// ```
 /// use hive::adapters::task_pool::builder::PoolBuilder;
 ///
-/// let builder = PoolBuilder::new(2).exit_handler(|index| println!("{index} ends"));
-/// let pool = builder.build(|thread| std::thread::Builder::new().spawn(|| thread.run()).map(drop))?;
+/// let builder = PoolBuilder::default().exit_handler(|index| println!("{index} ends"));
+/// let pool = builder.build(2, |thread| std::thread::Builder::new().spawn(|| thread.run()).map(drop))?;
 /// assert_eq!(pool.threads(), 2);
 /// # Ok::<(), hive::adapters::task_pool::builder::BuildError>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[must_use = "a builder does nothing until build() is called"]
 pub struct PoolBuilder {
-    threads: usize,
     uses_current_thread: bool,
     is_breadth_first: bool,
     hive: Builder,
@@ -55,23 +53,14 @@ pub struct PoolBuilder {
 
 /// Why a pool was not built. The threads that it had by then end by themselves.
 #[derive(Debug)]
-#[non_exhaustive]
 pub enum BuildError {
     /// The calling thread was to be the pool's first one, and is a thread of a pool or of a hive already.
     AlreadyInPool,
-    /// A thread could not be started.
-    Thread(io::Error),
-    /// The hive that the pool is made of could not be built.
-    Hive(Error),
+    /// A thread could not be started, or the hive that the pool is made of could not be built.
+    Io(io::Error),
 }
 
 impl PoolBuilder {
-    /// A pool of so many threads: at least 1; if there are more than [`MAX_THREADS`], so many.
-    pub fn new(threads: usize) -> Self {
-        let threads = threads.clamp(1, MAX_THREADS);
-        Self { threads, uses_current_thread: false, is_breadth_first: false, hive: Builder::default() }
-    }
-
     /// Makes the thread that calls [`build`](Self::build) the pool's thread 0, until it ends. It runs tasks while it
     /// waits for something in the pool, and when it yields.
     pub fn use_current_thread(mut self) -> Self {
@@ -104,22 +93,27 @@ impl PoolBuilder {
         self
     }
 
-    /// Builds the pool. `start` is called once for each thread of the pool but the calling one (`use_current_thread`),
-    /// in the order of their indices, and has to call [`PoolThread::run`] on that thread, now or later. Tasks are run
-    /// as soon as one of the threads is there.
+    /// Builds a pool of so many threads: at least 1; if there are more than [`MAX_THREADS`], so many. `start` is called
+    /// once for each of them but the calling one (`use_current_thread`), in the order of their indices, and has to call
+    /// [`PoolThread::run`] on that thread, now or later. Tasks are run as soon as one of the threads is there.
     ///
     /// # Errors
     /// The first error of `start`; or if the calling thread cannot be the pool's.
     ///
     /// # Panics
     /// If `start` does. As after an error, the threads that run already end by themselves.
-    pub fn build(self, mut start: impl FnMut(PoolThread) -> io::Result<()>) -> Result<TaskPool, BuildError> {
+    pub fn build(
+        self,
+        threads: usize,
+        mut start: impl FnMut(PoolThread) -> io::Result<()>,
+    ) -> Result<TaskPool, BuildError> {
         if self.uses_current_thread && nesting::is_inside_any() {
             return Err(BuildError::AlreadyInPool);
         }
         let first_bee = u32::from(!self.uses_current_thread);
-        let bees = self.threads as u32 + first_bee;
-        let shared = self.shared(first_bee, bees)?;
+        let threads = threads.clamp(1, MAX_THREADS) as u32;
+        let bees = threads + first_bee;
+        let shared = self.shared(first_bee, threads)?;
         // From here on an early return, or a panic, ends the threads that there are.
         let pool = TaskPool::new(shared);
         let team = &pool.shared().team;
@@ -132,7 +126,7 @@ impl PoolBuilder {
         // one.
         for size in 2..=bees {
             team.grow_to(size, |bee, epoch| start(PoolThread::new(pool.shared(), bee, epoch)))
-                .map_err(BuildError::Thread)?;
+                .map_err(BuildError::Io)?;
         }
         drop(hiring);
         if let Some(first_thread) = first_thread {
@@ -142,21 +136,22 @@ impl PoolBuilder {
     }
 
     /// What the pool's threads share.
-    fn shared(&self, first_bee: u32, bees: u32) -> Result<Arc<Shared>, BuildError> {
+    fn shared(&self, first_bee: u32, threads: u32) -> Result<Arc<Shared>, BuildError> {
         prepare_process();
         let machine_info = MachineInfo::detect();
         // What the environment says of bees and places is for hives.
         let Environment { spin, .. } = Environment::read();
         let environment = Environment { spin, ..Environment::default() };
-        let count = bees as usize;
+        let count = (first_bee + threads) as usize;
         let builder = self.hive.clone().urgent().bees(count).max_bees(count).pin(Pin::None).barrier(BarrierShape::Flat);
-        let mut config = builder.resolve(&environment, machine_info.usable_cpus()).map_err(BuildError::Hive)?;
+        let config = builder.resolve(&environment, machine_info.usable_cpus());
+        let mut config = config.map_err(|error| BuildError::Io(io::Error::other(error)))?;
         if config.learns_to_poll {
             config.spin = DEFAULT_SPIN;
         }
         let place_map = PlaceMap::build(&config.places, count, count, &machine_info);
         let place_map = place_map.unwrap_or_else(|error| unreachable!("no thread has a place: {error}"));
-        let state = TaskPoolState::new(self.threads as u32, first_bee, self.is_breadth_first);
+        let state = TaskPoolState::new(threads, first_bee, self.is_breadth_first);
         Ok(Shared::new(config, machine_info, place_map, None, Some(state)))
     }
 }
@@ -215,26 +210,6 @@ impl Drop for FirstThread {
     }
 }
 
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::AlreadyInPool => f.write_str("the current thread belongs to a pool or a hive already"),
-            Self::Thread(error) => error.fmt(f),
-            Self::Hive(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for BuildError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::AlreadyInPool => None,
-            Self::Thread(error) => Some(error),
-            Self::Hive(error) => Some(error),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -242,7 +217,7 @@ mod tests {
     #[test]
     fn a_pool_polls_for_a_shorter_time_than_a_hive_if_nobody_has_chosen_one() {
         // As in the other tests, the environment says nothing.
-        let pool = PoolBuilder::new(2).shared(1, 3).unwrap();
+        let pool = PoolBuilder::default().shared(1, 2).unwrap();
         let hive = Builder::default().bees(2).pin(Pin::None).build().unwrap();
         assert_eq!(pool.team.policy().spin_time(), (DEFAULT_SPIN, true));
         assert!(hive.shared.team.policy().spin_time().0 > DEFAULT_SPIN);

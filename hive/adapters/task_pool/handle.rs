@@ -1,12 +1,11 @@
 //! The handle of a task pool.
 
-use std::fmt;
 use std::sync::Arc;
 
+use crate::adapters::task_pool::enter;
 use crate::adapters::task_pool::pool_bee::PoolBee;
-use crate::adapters::task_pool::scope::PoolScope;
+use crate::adapters::task_pool::pool_ref::PoolRef;
 use crate::adapters::task_pool::shared::{release, threads_of};
-use crate::adapters::task_pool::{enter, spawn};
 use crate::pool::shared::Shared;
 use crate::region::closure_size::is_large;
 
@@ -39,9 +38,14 @@ impl TaskPool {
         self.shared.team.unique_number()
     }
 
+    /// Calls `use_it` with this pool, to spawn jobs and to begin scopes in it.
+    pub fn with<R>(&self, use_it: impl FnOnce(PoolRef<'_, '_>) -> R) -> R {
+        PoolBee::with(|me| use_it(PoolRef { pool: &self.shared, me }))
+    }
+
     /// Calls `use_it` with the calling thread as a bee of this pool, or with None if it is none.
     pub fn with_bee<R>(&self, use_it: impl FnOnce(Option<PoolBee<'_>>) -> R) -> R {
-        PoolBee::with(|me| use_it(me.filter(|me| me.is_of(&self.shared))))
+        self.with(|pool| use_it(pool.bee()))
     }
 
     /// Runs `work` on a thread of this pool and returns its result. `work` also learns whether it has been handed over
@@ -59,66 +63,10 @@ impl TaskPool {
             other => enter::hand_over(&self.shared, other, work),
         })
     }
-
-    /// Runs `body` on the calling thread, and returns when all jobs that were spawned in the scope have ended, which
-    /// the threads of this pool run.
-    ///
-    /// # Panics
-    /// With the panic of `body`, or else with the first of a job, after all have ended. Also in a forked child.
-    pub fn in_place_scope<'scope, R>(&self, body: impl FnOnce(&PoolScope<'scope>) -> R) -> R {
-        PoolBee::with(|me| PoolScope::run_in(&self.shared, me, false, body))
-    }
-
-    /// As [`in_place_scope`](Self::in_place_scope), for jobs that are to be spawned by
-    /// [`spawn_fifo`](PoolScope::spawn_fifo).
-    pub fn in_place_scope_fifo<'scope, R>(&self, body: impl FnOnce(&PoolScope<'scope>) -> R) -> R {
-        PoolBee::with(|me| PoolScope::run_in(&self.shared, me, true, body))
-    }
-
-    /// Spawns a job that nobody waits for.
-    ///
-    /// # Panics
-    /// In a forked child.
-    pub fn spawn(&self, job: impl FnOnce() + Send + 'static) {
-        spawn::spawn(&self.shared, false, job);
-    }
-
-    /// As [`spawn`](Self::spawn), but the jobs that one thread of the pool spawns this way are begun in that order.
-    ///
-    /// # Panics
-    /// In a forked child.
-    pub fn spawn_fifo(&self, job: impl FnOnce() + Send + 'static) {
-        spawn::spawn(&self.shared, true, job);
-    }
-
-    /// Spawns a job that each thread of the pool runs once.
-    ///
-    /// # Panics
-    /// In a forked child.
-    pub fn spawn_broadcast(&self, job: impl Fn(PoolBee<'_>) + Send + Sync + 'static) {
-        spawn::spawn_broadcast(&self.shared, job);
-    }
-
-    /// Runs `work` once on each thread of the pool, and returns the results in the order of their indices.
-    ///
-    /// # Panics
-    /// With the first panic of `work`, after all have ended. Also in a forked child.
-    pub fn broadcast<R: Send>(&self, work: impl Fn(PoolBee<'_>) -> R + Sync) -> Vec<R> {
-        PoolBee::with(|me| spawn::broadcast(&self.shared, me, work))
-    }
 }
 
 impl Drop for TaskPool {
     fn drop(&mut self) {
         release(&self.shared);
-    }
-}
-
-impl fmt::Debug for TaskPool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TaskPool")
-            .field("threads", &self.threads())
-            .field("unique_number", &self.unique_number())
-            .finish()
     }
 }

@@ -13,7 +13,7 @@
 //! ```
 //! use hive::adapters::task_pool::builder::PoolBuilder;
 //!
-//! let pool = PoolBuilder::new(2).build(|thread| {
+//! let pool = PoolBuilder::default().build(2, |thread| {
 //!     std::thread::Builder::new().spawn(|| thread.run()).map(drop)
 //! })?;
 //! let sum = pool.enter(|bee, _| {
@@ -30,8 +30,7 @@ mod enter;
 pub mod global;
 pub mod handle;
 pub mod pool_bee;
-mod queues;
+pub mod pool_ref;
 pub mod scope;
 mod shared;
-mod spawn;
 pub mod thread;

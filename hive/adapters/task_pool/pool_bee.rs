@@ -1,8 +1,8 @@
 //! A thread of a task pool, as the code that runs on it sees it.
 
-use std::fmt;
 use std::ptr;
 
+use crate::adapters::task_pool::pool_ref::PoolRef;
 use crate::adapters::task_pool::shared::index_of;
 use crate::pool::shared::Shared;
 use crate::protocol::tasks::task_context::TaskContext;
@@ -50,6 +50,12 @@ impl<'m> PoolBee<'m> {
     #[inline(always)]
     pub(super) fn is_of(&self, shared: &Shared) -> bool {
         ptr::eq(self.context.team(), &raw const shared.team)
+    }
+
+    /// The pool, to spawn jobs and to begin scopes in it.
+    #[inline(always)]
+    pub fn pool(self) -> PoolRef<'m, 'm> {
+        PoolRef { pool: self.shared(), me: Some(self) }
     }
 
     /// What the threads of the pool share.
@@ -111,10 +117,4 @@ impl<'m> PoolBee<'m> {
 /// Calls `work` with the calling thread as a bee of the pool whose job it runs.
 pub(super) fn on_calling_bee(work: impl FnOnce(PoolBee<'_>)) {
     PoolBee::with(|me| work(me.unwrap_or_else(|| unreachable!("the threads of a pool run its jobs"))));
-}
-
-impl fmt::Debug for PoolBee<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PoolBee").field("index", &self.index()).field("pool_number", &self.pool_number()).finish()
-    }
 }

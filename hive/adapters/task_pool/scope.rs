@@ -2,15 +2,14 @@
 
 #![allow(unsafe_code)]
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::adapters::task_pool::completion::Completion;
 use crate::adapters::task_pool::pool_bee::{PoolBee, on_calling_bee};
-use crate::adapters::task_pool::queues;
-use crate::adapters::task_pool::shared::{bees_of, threads_of};
+use crate::adapters::task_pool::pool_ref::PoolRef;
+use crate::adapters::task_pool::shared::bees_of;
 use crate::pool::shared::Shared;
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::tasks::fifo::Fifo;
@@ -46,60 +45,10 @@ unsafe impl Send for PoolScope<'_> {}
 unsafe impl Sync for PoolScope<'_> {}
 
 impl<'scope> PoolScope<'scope> {
-    /// Runs `body` on the calling thread, and waits for the jobs, which `pool` runs. If the calling thread belongs to a
-    /// pool, `caller` says so.
-    #[inline]
-    pub(super) fn run_in<R>(
-        pool: &Shared,
-        caller: Option<PoolBee<'_>>,
-        has_fifos: bool,
-        body: impl FnOnce(&Self) -> R,
-    ) -> R {
-        pool.assert_not_forked();
-        let fifos = if has_fifos { pool.config.bees } else { 0 };
-        let scope = Self {
-            pool,
-            pending: ScopeCount::of_body(),
-            completion: Completion::new(pool, caller),
-            panic: FirstPanic::default(),
-            fifos: (0..fifos).map(|_| Fifo::new()).collect(),
-            jobs: PhantomData,
-        };
-        let abort_guard = AbortOnUnwind::new("in a scope");
-        let context = caller.filter(|caller| caller.is_of(pool)).map(|it| it.context());
-        let (held_credit, floor) =
-            (context.map(|it| &it.held_credit), context.map_or(usize::MAX, |it| it.deque_floor()));
-        if let Some(held) = held_credit {
-            // SAFETY: the body is run next, and ended below.
-            unsafe { held.turn_to(&scope) };
-        }
-        let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
-        match held_credit {
-            // SAFETY: the body is counted, and has ended.
-            Some(held) => unsafe { held.end(&raw const scope) },
-            // SAFETY: as above.
-            None => unsafe { end_at_once(&raw const scope) },
-        }
-        scope.completion.wait(pool, caller, floor);
-        abort_guard.disarm();
-        match (result, scope.panic.into_inner()) {
-            (Ok(result), None) => result,
-            (Err(panic), other) => drop_and_rethrow(panic, other),
-            (result, Some(panic)) => drop_and_rethrow(panic, result),
-        }
-    }
-
     /// Spawns a job. The jobs that one thread spawns are begun in the reverse order, as far as that thread runs them,
     /// and in order in a pool that is breadth-first.
     pub fn spawn(&self, job: impl FnOnce(&Self) + Send + 'scope) {
-        let task = self.prepare(job);
-        self.with_calling_bee(|me| {
-            self.count_job(me);
-            match me {
-                Some(me) => me.context().push_spawned(task),
-                None => self.pool().team.inject(task),
-            }
-        });
+        self.queue(&[], self.prepare(job));
     }
 
     /// Spawns a job that is begun after those that the calling thread has spawned this way before.
@@ -108,18 +57,17 @@ impl<'scope> PoolScope<'scope> {
     /// In a scope that was not begun by a function for such jobs.
     pub fn spawn_fifo(&self, job: impl FnOnce(&Self) + Send + 'scope) {
         assert!(!self.fifos.is_empty(), "spawn_fifo in a scope that has no queues for it");
-        let task = self.prepare(job);
-        self.with_calling_bee(|me| {
-            self.count_job(me);
-            match me {
-                Some(me) => {
-                    let context = me.context();
-                    // SAFETY: the queue belongs to the scope, which waits for the job, and the job is in the queue
-                    // until the proxy has found it.
-                    context.push_spawned(unsafe { self.fifos[context.id() as usize].push(task) });
-                }
-                None => self.pool().team.inject(task),
-            }
+        self.queue(&self.fifos, self.prepare(job));
+    }
+
+    /// Counts and queues a task of a job, by way of the calling bee's queue among `fifos`, which are none or the
+    /// scope's.
+    fn queue(&self, fifos: &[Fifo], task: Task) {
+        self.with_pool(|pool| {
+            self.count_job(pool);
+            // SAFETY: the queues belong to the scope, which waits for the job, and the job is in the queue until the
+            // proxy has found it.
+            unsafe { pool.push(fifos, task) };
         });
     }
 
@@ -129,7 +77,7 @@ impl<'scope> PoolScope<'scope> {
         // Before the lock, which nobody would release there.
         pool.assert_not_forked();
         let job = Arc::new(job);
-        queues::queue_own_joins(pool);
+        self.with_pool(|pool| pool.queue_own_joins());
         pool.team.send_in_one_order(|| {
             for bee in bees_of(pool) {
                 let job = Arc::clone(&job);
@@ -138,17 +86,17 @@ impl<'scope> PoolScope<'scope> {
         });
     }
 
-    /// Spawns a job that bee `bee` of the pool runs, or any other that is left in a pool that has ended.
+    /// Spawns a job that bee `bee` of the pool runs. In a pool that has ended any other may: that one may be gone.
     pub(super) fn spawn_on(&self, bee: u32, job: impl FnOnce(&Self, PoolBee<'_>) + Send + 'scope) {
         let on_bee = move |scope: &Self| on_calling_bee(|me| job(scope, me));
         let task = self.prepare(on_bee);
-        self.with_calling_bee(|me| self.count_job(me));
-        queues::send_to(self.pool(), bee, task);
+        self.with_pool(|pool| self.count_job(pool));
+        self.pool().team.inject_to_bee_or_any(bee, task);
     }
 
-    /// The number of threads of the scope's pool.
-    pub fn threads(&self) -> usize {
-        threads_of(self.pool())
+    /// A number that no other pool or hive of this process has.
+    pub fn pool_number(&self) -> u64 {
+        self.pool().team.unique_number()
     }
 
     fn pool(&self) -> &Shared {
@@ -156,16 +104,16 @@ impl<'scope> PoolScope<'scope> {
         unsafe { &*self.pool }
     }
 
-    /// Calls `use_it` with the calling thread as a bee of the scope's pool, or with None if it is none.
+    /// Calls `use_it` with the scope's pool as the calling thread sees it.
     #[inline(always)]
-    fn with_calling_bee<R>(&self, use_it: impl FnOnce(Option<PoolBee<'_>>) -> R) -> R {
-        PoolBee::with(|me| use_it(me.filter(|me| me.is_of(self.pool()))))
+    fn with_pool(&self, use_it: impl FnOnce(PoolRef<'_, '_>)) {
+        PoolBee::with(|me| use_it(PoolRef { pool: self.pool(), me }));
     }
 
-    /// Counts a job that is about to be queued by the calling thread, which is `me` in the scope's pool.
+    /// Counts a job that is about to be queued by the calling thread, which sees the scope's pool as `pool`.
     #[inline(always)]
-    fn count_job(&self, me: Option<PoolBee<'_>>) {
-        match me {
+    fn count_job(&self, pool: PoolRef<'_, '_>) {
+        match pool.bee() {
             Some(me) => me.context().held_credit.add(self),
             None => self.pending.add_from_another_thread(),
         }
@@ -191,7 +139,7 @@ impl<'scope> PoolScope<'scope> {
     }
 }
 
-// SAFETY: `run_in`, in whose frame the scope lies, waits until nothing is counted.
+// SAFETY: `PoolRef::scope_with`, in whose frame the scope lies, waits until nothing is counted.
 unsafe impl CountedScope for PoolScope<'_> {
     fn count(&self) -> &ScopeCount {
         &self.pending
@@ -211,23 +159,55 @@ impl ScopeWithJobs for PoolScope<'_> {
     }
 }
 
-impl PoolBee<'_> {
-    /// Runs `body`, and then returns when all jobs that were spawned in the scope have ended.
+impl PoolRef<'_, '_> {
+    /// Runs `body` on the calling thread, and returns when all jobs that were spawned in the scope have ended, which
+    /// the threads of the pool run.
     ///
     /// # Panics
-    /// With the panic of `body`, or else with the first of a job, after all have ended.
-    pub fn scope<'scope, R>(&self, body: impl FnOnce(&PoolScope<'scope>) -> R) -> R {
-        PoolScope::run_in(self.shared(), Some(*self), false, body)
+    /// With the panic of `body`, or else with the first of a job, after all have ended. Also in a forked child.
+    pub fn scope<'scope, R>(self, body: impl FnOnce(&PoolScope<'scope>) -> R) -> R {
+        self.scope_with(0, body)
     }
 
     /// As [`scope`](Self::scope), for jobs that are to be spawned by [`spawn_fifo`](PoolScope::spawn_fifo).
-    pub fn scope_fifo<'scope, R>(&self, body: impl FnOnce(&PoolScope<'scope>) -> R) -> R {
-        PoolScope::run_in(self.shared(), Some(*self), true, body)
+    pub fn scope_fifo<'scope, R>(self, body: impl FnOnce(&PoolScope<'scope>) -> R) -> R {
+        self.scope_with(self.pool.config.bees, body)
     }
-}
 
-impl fmt::Debug for PoolScope<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PoolScope").field("pool_number", &self.pool().team.unique_number()).finish_non_exhaustive()
+    /// A scope with so many queues for jobs that are run in order.
+    #[inline]
+    fn scope_with<'scope, R>(self, fifos: u32, body: impl FnOnce(&PoolScope<'scope>) -> R) -> R {
+        let Self { pool, me } = self;
+        pool.assert_not_forked();
+        let scope = PoolScope {
+            pool,
+            pending: ScopeCount::of_body(),
+            completion: Completion::new(pool, me),
+            panic: FirstPanic::default(),
+            fifos: (0..fifos).map(|_| Fifo::new()).collect(),
+            jobs: PhantomData,
+        };
+        let abort_guard = AbortOnUnwind::new("in a scope");
+        let context = self.bee().map(|it| it.context());
+        let (held_credit, floor) =
+            (context.map(|it| &it.held_credit), context.map_or(usize::MAX, |it| it.deque_floor()));
+        if let Some(held) = held_credit {
+            // SAFETY: the body is run next, and ended below.
+            unsafe { held.turn_to(&scope) };
+        }
+        let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
+        match held_credit {
+            // SAFETY: the body is counted, and has ended.
+            Some(held) => unsafe { held.end(&raw const scope) },
+            // SAFETY: as above.
+            None => unsafe { end_at_once(&raw const scope) },
+        }
+        scope.completion.wait(pool, me, floor);
+        abort_guard.disarm();
+        match (result, scope.panic.into_inner()) {
+            (Ok(result), None) => result,
+            (Err(panic), other) => drop_and_rethrow(panic, other),
+            (result, Some(panic)) => drop_and_rethrow(panic, result),
+        }
     }
 }

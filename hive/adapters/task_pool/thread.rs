@@ -1,6 +1,5 @@
 //! A thread of a task pool, from its first step to its last.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
@@ -11,8 +10,7 @@ use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::protocol::worker::main_loop::Worker;
 use crate::region::nesting;
-use crate::sys::presence;
-use crate::sys::stack_room;
+use crate::sys::{presence, stack_room};
 
 /// A thread that a pool needs: see [`PoolBuilder::build`](super::builder::PoolBuilder::build).
 pub struct PoolThread {
@@ -42,12 +40,6 @@ impl PoolThread {
         );
         let Self { owner, bee, epoch } = self;
         run_bee(owner.shared(), bee, epoch);
-    }
-}
-
-impl fmt::Debug for PoolThread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PoolThread").field("index", &self.index()).finish_non_exhaustive()
     }
 }
 

@@ -1,0 +1,147 @@
+//! What a thread may start in a pool: jobs that nobody waits for, and broadcasts. Scopes are in `scope.rs`.
+
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use crate::adapters::task_pool::pool_bee::{PoolBee, on_calling_bee};
+use crate::adapters::task_pool::shared::{bees_of, release, state_of, threads_of};
+use crate::pool::shared::Shared;
+use crate::protocol::tasks::fifo::Fifo;
+use crate::protocol::tasks::task::Task;
+use crate::region::closure_size::is_large;
+use crate::tasks::owned_job::{Job, JobPlace, task_of};
+
+/// A pool as the calling thread sees it, which may be one of its threads. It stays on that thread.
+#[derive(Clone, Copy)]
+pub struct PoolRef<'p, 'm> {
+    pub(super) pool: &'p Shared,
+    /// The calling thread, if it belongs to this pool or to another one.
+    pub(super) me: Option<PoolBee<'m>>,
+}
+
+impl<'m> PoolRef<'_, 'm> {
+    /// The calling thread as a bee of this pool. None: it is none.
+    #[inline(always)]
+    pub(super) fn bee(self) -> Option<PoolBee<'m>> {
+        self.me.filter(|me| me.is_of(self.pool))
+    }
+
+    /// Spawns a job that nobody waits for.
+    ///
+    /// # Panics
+    /// In a forked child.
+    pub fn spawn(self, job: impl FnOnce() + Send + 'static) {
+        self.spawn_by(&[], job);
+    }
+
+    /// As [`spawn`](Self::spawn), but the jobs that one thread of the pool spawns this way are begun in that order.
+    ///
+    /// # Panics
+    /// In a forked child.
+    pub fn spawn_fifo(self, job: impl FnOnce() + Send + 'static) {
+        self.spawn_by(&state_of(self.pool).fifos, job);
+    }
+
+    /// Spawns a job by way of the calling bee's queue among `fifos`, which are none or the pool's.
+    fn spawn_by(self, fifos: &[Fifo], job: impl FnOnce() + Send + 'static) {
+        self.pool.assert_not_forked();
+        state_of(self.pool).add_keepers(1);
+        let task = if is_large(&job) {
+            detached(self.pool, Box::new(job) as Box<dyn FnOnce() + Send>)
+        } else {
+            detached(self.pool, job)
+        };
+        // SAFETY: the queues belong to the pool, whose threads run all proxies before they end.
+        unsafe { self.push(fifos, task) };
+    }
+
+    /// Queues a task in the deque of the calling thread, if that belongs to the pool, and otherwise for any of its
+    /// threads. With `fifos`, one for each bee, the task is run after those that the calling thread has queued by way of
+    /// them before.
+    ///
+    /// # Safety
+    /// The queues live until all tasks that were queued by way of them have begun to run.
+    #[inline]
+    pub(super) unsafe fn push(self, fifos: &[Fifo], task: Task) {
+        let Some(context) = self.bee().map(|me| me.context()) else { return self.pool.team.inject(task) };
+        context.push_spawned(match fifos.get(context.id() as usize) {
+            // SAFETY: the caller promises it.
+            Some(fifo) => unsafe { fifo.push(task) },
+            None => task,
+        });
+    }
+
+    /// Spawns a job that each thread of the pool runs once.
+    ///
+    /// # Panics
+    /// In a forked child.
+    pub fn spawn_broadcast(self, job: impl Fn(PoolBee<'_>) + Send + Sync + 'static) {
+        let Self { pool, .. } = self;
+        pool.assert_not_forked();
+        let job = Arc::new(job);
+        // All at once: the pool must not end between the first and the last.
+        state_of(pool).add_keepers(threads_of(pool));
+        self.queue_own_joins();
+        pool.team.send_in_one_order(|| {
+            for bee in bees_of(pool) {
+                let job = Arc::clone(&job);
+                pool.team.inject_to_bee_or_any(bee, detached(pool, move || on_calling_bee(|me| job(me))));
+            }
+        });
+    }
+
+    /// Runs `work` once on each thread of the pool, and returns the results in the order of their indices. In a pool
+    /// that has ended, threads that are left run it in the place of those that are not.
+    ///
+    /// # Panics
+    /// With the first panic of `work`, after all have ended. Also in a forked child.
+    pub fn broadcast<R: Send>(self, work: impl Fn(PoolBee<'_>) -> R + Sync) -> Vec<R> {
+        let Self { pool, .. } = self;
+        let threads = threads_of(pool);
+        self.queue_own_joins();
+        if let (Some(me), 1) = (self.bee(), threads) {
+            // The calling thread is the only one. What it has queued before comes first, as on every thread.
+            if !me.context().has_queued_tasks() {
+                return vec![work(me)];
+            }
+        }
+        let mut results: Vec<_> = (0..threads).map(|_| None).collect();
+        self.scope(|scope| {
+            let work = &work;
+            pool.team.send_in_one_order(|| {
+                for (bee, result) in bees_of(pool).zip(&mut results) {
+                    scope.spawn_on(bee, move |_, me| *result = Some(work(me)));
+                }
+            });
+        });
+        results.into_iter().map(|result| result.unwrap_or_else(|| unreachable!("each job has ended"))).collect()
+    }
+
+    /// Has the calling thread, if it belongs to the pool, put the second halves of joins that it is in the middle of
+    /// into its deque, before it sends a broadcast: as all that it has queued before, they come first.
+    pub(super) fn queue_own_joins(self) {
+        if let Some(me) = self.bee() {
+            me.context().share_all_joins();
+        }
+    }
+}
+
+/// A task that runs `job`, whose panic goes to the panic handler, and that is a keeper of the pool, counted already.
+fn detached(pool: &Shared, job: impl FnOnce() + Send + 'static) -> Task {
+    // SAFETY: the job is `'static`. The thread that runs the task belongs to the pool and keeps what its threads share.
+    unsafe { task_of(pool, DetachedJob(job)) }
+}
+
+/// A job that nothing waits for, and that keeps its pool.
+struct DetachedJob<F>(F);
+
+impl<F: FnOnce() + Send> Job for DetachedJob<F> {
+    type Owner = Shared;
+    unsafe fn run(pool: *const Shared, job: JobPlace<Self>) {
+        // SAFETY: see `detached`.
+        let pool = unsafe { &*pool };
+        pool.config.handlers.catch_panic(job.take().0);
+        release(pool);
+    }
+}
