@@ -29,7 +29,7 @@ const NANOS_PER_BLOCK: u64 = 4_000;
 const MAX_BLOCKS_PER_BEE: usize = 64;
 
 /// What has been combined. None: that was no index.
-pub(super) type Partial<V> = Option<NoDoublePanic<V>>;
+type Partial<V> = Option<NoDoublePanic<V>>;
 
 /// The reduction in blocks. It holds all that the bees need in one piece, so that it fits into the start line.
 pub(super) struct PlainBlocks<'r, V, M> {
@@ -139,7 +139,7 @@ impl Hive {
 }
 
 /// What `map` returns for `range`. None: the range is empty.
-pub(super) fn map_nonempty<T>(range: Range<usize>, map: impl Fn(Range<usize>) -> T) -> Partial<T> {
+fn map_nonempty<T>(range: Range<usize>, map: impl Fn(Range<usize>) -> T) -> Partial<T> {
     (!range.is_empty()).then(|| NoDoublePanic::new(map(range)))
 }
 

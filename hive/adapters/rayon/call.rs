@@ -20,25 +20,21 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
 /// The state that the bees of one call share.
 pub(crate) struct RayonCall<'p> {
-    /// What the bees read while they poll. It has a cache line of its own, which is written only when the call ends.
-    poll_state: CachePadded<PollState<'p>>,
+    policy: &'p WaitPolicy,
+    /// Whether the closure has ended. The queen sets it, once. It has a cache line of its own, since the bees read it
+    /// while they poll.
+    is_over: CachePadded<AtomicBool>,
     /// The number of bees that sleep; the end of the call wakes them.
     sleepers: CachePadded<Mutex<usize>>,
     /// Signalled when the call has ended. Its mutex is `sleepers`.
     ended: Condvar,
 }
 
-/// What a bee reads between two attempts to find a job.
-struct PollState<'p> {
-    policy: &'p WaitPolicy,
-    /// Whether the closure has ended. The queen sets it, once.
-    is_over: AtomicBool,
-}
-
 impl<'p> RayonCall<'p> {
     pub(crate) fn new(policy: &'p WaitPolicy) -> Self {
         Self {
-            poll_state: CachePadded::new(PollState { policy, is_over: AtomicBool::new(false) }),
+            policy,
+            is_over: CachePadded::new(AtomicBool::new(false)),
             sleepers: CachePadded::new(Mutex::new(0)),
             ended: Condvar::new(),
         }
@@ -46,12 +42,12 @@ impl<'p> RayonCall<'p> {
 
     /// Runs rayon's jobs until the call has ended.
     pub(crate) fn run_jobs(&self) {
-        let mut spinner = self.poll_state.policy.spinner();
+        let mut spinner = self.policy.spinner();
         let mut sleep_time = FIRST_SLEEP;
         while !self.is_over() {
             // A job that was run makes the bee poll from the beginning: more may follow soon.
             if rayon_core::yield_now() == Some(Yield::Executed) {
-                spinner = self.poll_state.policy.spinner();
+                spinner = self.policy.spinner();
                 sleep_time = FIRST_SLEEP;
             } else if !spinner.spin_once() {
                 self.sleep(sleep_time);
@@ -60,24 +56,22 @@ impl<'p> RayonCall<'p> {
         }
     }
 
-    /// Returns a guard that ends the call when it is dropped, by a panic of the closure as well.
+    /// Returns a guard that ends the call when it is dropped, by a panic of the closure as well, and wakes the bees that
+    /// sleep.
     pub(crate) fn end_on_drop(&self) -> impl Drop {
-        on_drop(|| self.end())
-    }
-
-    /// Ends the call and wakes the bees that sleep.
-    fn end(&self) {
-        // Relaxed: a bee that goes to sleep sees the store by way of the lock below. A bee that polls reads nothing
-        // else because of it; what the queen has written is published by the end of the region.
-        self.poll_state.is_over.store(true, Ordering::Relaxed);
-        if *self.lock_sleepers() > 0 {
-            self.ended.notify_all();
-        }
+        on_drop(|| {
+            // Relaxed: a bee that goes to sleep sees the store by way of the lock below. A bee that polls reads nothing
+            // else because of it; what the queen has written is published by the end of the region.
+            self.is_over.store(true, Ordering::Relaxed);
+            if *self.lock_sleepers() > 0 {
+                self.ended.notify_all();
+            }
+        })
     }
 
     fn is_over(&self) -> bool {
-        // Relaxed: see `end`.
-        self.poll_state.is_over.load(Ordering::Relaxed)
+        // Relaxed: see `end_on_drop`.
+        self.is_over.load(Ordering::Relaxed)
     }
 
     /// Sleeps for `duration`, or until the call is over.
@@ -89,7 +83,7 @@ impl<'p> RayonCall<'p> {
             return;
         }
         *sleepers += 1;
-        let woken = self.poll_state.policy.while_off_core(|| self.ended.wait_timeout(sleepers, duration));
+        let woken = self.policy.while_off_core(|| self.ended.wait_timeout(sleepers, duration));
         let (mut sleepers, _) = woken.unwrap_or_else(PoisonError::into_inner);
         *sleepers -= 1;
     }
