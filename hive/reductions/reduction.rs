@@ -1,8 +1,8 @@
 //! The public `Reduction`: with which operation values are combined, how reproducibly, and how the range is cut for
 //! that. `Hive::par_reduce`, `Bee::reduce_over` and the other callers ask it for the `Cut` of their range.
 //!
-//! The three degrees of reproducibility are types, each of which has its own way to cut a range. Floating-point addition
-//! is not associative, so a result depends on how the range is cut and in which order the pieces are combined.
+//! The three degrees of reproducibility are types, each of which has its own way to cut a range. Floating-point
+//! addition is not associative, so a result depends on how the range is cut and in which order the pieces are combined.
 
 use std::fmt;
 use std::marker::PhantomData;

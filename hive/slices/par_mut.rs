@@ -1,6 +1,6 @@
-//! A region and a loop over slices that the bees write to, in one call: `Hive::par_for_mut` and `Hive::par_rows_mut` for
-//! one slice, `Hive::par_zip_mut` for several. Built on `Hive::par_for`. That no element is given out twice relies on the
-//! proof in `docs/loops.md` that a loop runs each index at most once.
+//! A region and a loop over slices that the bees write to, in one call: `Hive::par_for_mut` and `Hive::par_rows_mut`
+//! for one slice, `Hive::par_zip_mut` for several. Built on `Hive::par_for`. That no element is given out twice relies
+//! on the proof in `docs/loops.md` that a loop runs each index at most once.
 
 #![expect(unsafe_code, reason = "hands out parts of slices, which a loop deals out once each")]
 

@@ -56,8 +56,8 @@ impl<'p> RayonCall<'p> {
         }
     }
 
-    /// Returns a guard that ends the call when it is dropped, by a panic of the closure as well, and wakes the bees that
-    /// sleep.
+    /// Returns a guard that ends the call when it is dropped, by a panic of the closure as well, and wakes the bees
+    /// that sleep.
     pub(crate) fn end_on_drop(&self) -> impl Drop {
         on_drop(|| {
             // Relaxed: a bee that goes to sleep sees the store by way of the lock below. A bee that polls reads nothing

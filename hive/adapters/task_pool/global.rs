@@ -11,7 +11,9 @@ use crate::sys::process::PerProcess;
 /// use hive::adapters::task_pool::global::GlobalPool;
 ///
 /// static POOL: GlobalPool = GlobalPool::new();
-/// let build = || PoolBuilder::default().build(2, |thread| std::thread::Builder::new().spawn(|| thread.run()).map(drop));
+/// let build = || {
+///     PoolBuilder::default().build(2, |thread| std::thread::Builder::new().spawn(|| thread.run()).map(drop))
+/// };
 /// assert_eq!(POOL.get_or_build(build)?.threads(), 2);
 /// assert!(POOL.build(build).is_none(), "there is one already");
 /// # Ok::<(), hive::adapters::task_pool::builder::BuildError>(())

@@ -2,7 +2,6 @@
 
 use std::ptr;
 
-use crate::adapters::task_pool::pool_ref::PoolRef;
 use crate::adapters::task_pool::shared::index_of;
 use crate::pool::shared::Shared;
 use crate::protocol::tasks::task_context::TaskContext;
@@ -50,12 +49,6 @@ impl<'m> PoolBee<'m> {
     #[inline(always)]
     pub(super) fn is_of(&self, shared: &Shared) -> bool {
         ptr::eq(self.context.team(), &raw const shared.team)
-    }
-
-    /// The pool, to spawn jobs and to begin scopes in it.
-    #[inline(always)]
-    pub fn pool(self) -> PoolRef<'m, 'm> {
-        PoolRef { pool: self.shared(), me: Some(self) }
     }
 
     /// What the threads of the pool share.

@@ -20,6 +20,14 @@ pub struct PoolRef<'p, 'm> {
     pub(super) me: Option<PoolBee<'m>>,
 }
 
+impl<'m> PoolBee<'m> {
+    /// The pool, to spawn jobs and to begin scopes in it.
+    #[inline(always)]
+    pub fn pool(self) -> PoolRef<'m, 'm> {
+        PoolRef { pool: self.shared(), me: Some(self) }
+    }
+}
+
 impl<'m> PoolRef<'_, 'm> {
     /// The calling thread as a bee of this pool. None: it is none.
     #[inline(always)]
@@ -57,8 +65,8 @@ impl<'m> PoolRef<'_, 'm> {
     }
 
     /// Queues a task in the deque of the calling thread, if that belongs to the pool, and otherwise for any of its
-    /// threads. With `fifos`, one for each bee, the task is run after those that the calling thread has queued by way of
-    /// them before.
+    /// threads. With `fifos`, one for each bee, the task is run after those that the calling thread has queued by way
+    /// of them before.
     ///
     /// # Safety
     /// The queues live until all tasks that were queued by way of them have begun to run.

@@ -1,6 +1,6 @@
 //! The collective operations that exchange values: `Bee::all_reduce` and `Bee::reduce` combine one value from each bee,
-//! `Bee::scan_inclusive` and `Bee::scan_exclusive` compute prefix sums over the bees' values, `Bee::broadcast_from` passes
-//! on the value of one bee, and `Bee::single` what the first bee that arrives does for all.
+//! `Bee::scan_inclusive` and `Bee::scan_exclusive` compute prefix sums over the bees' values, `Bee::broadcast_from`
+//! passes on the value of one bee, and `Bee::single` the result of work that the first bee to arrive does for all.
 
 use crate::protocol::region::exchange::Exchanged;
 use crate::protocol::region::exchange_slots::Operation;
