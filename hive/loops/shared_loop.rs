@@ -222,12 +222,19 @@ impl Loop {
                 let chunks = self.chunks_of(if let Schedule::Dynamic(chunk) = schedule { chunk } else { usize::MAX });
                 self.run_chunks(&chunks, 0..chunks.count(), body);
             }
-            Schedule::Dynamic(_) | Schedule::Affinity => self.run_shared(common, context, bees, |dispatch, round| {
-                self.run_stealing(dispatch, context, round, bees, body);
-            }),
-            Schedule::Guided(_) | Schedule::Factoring => self.run_shared(common, context, bees, |dispatch, round| {
-                self.run_queue(dispatch, context, round, bees, body);
-            }),
+            // A bee that takes no part counts rounds as the others do.
+            Schedule::Dynamic(_) | Schedule::Affinity => {
+                let (dispatch, round) = self.begin_round(common, context, id < bees);
+                if id < bees {
+                    self.run_stealing(dispatch, context, round, bees, body);
+                }
+            }
+            Schedule::Guided(_) | Schedule::Factoring => {
+                let (dispatch, round) = self.begin_round(common, context, false);
+                if id < bees {
+                    self.run_queue(dispatch, context, round, bees, body);
+                }
+            }
         }
     }
 
@@ -280,26 +287,18 @@ impl Loop {
         Chunks::new(&self.range(), chunk_len, self.spec.multiple)
     }
 
-    /// Calls `run` for this bee's part, under a schedule that hands out chunks at run time, with the words that the
-    /// bees share and the round that begins. `bees` is the number of bees that take part.
-    fn run_shared(
-        &self,
-        common: Option<&LoopState>,
+    /// The words that the bees share under a schedule that hands out chunks at run time, and the round that begins.
+    /// `uses_range`: whether the bee takes units from its work range in this round.
+    fn begin_round<'w>(
+        &'w self,
+        common: Option<&'w LoopState>,
         context: &RegionContext<'_>,
-        bees: usize,
-        run: impl FnOnce(&Dispatch, u16),
-    ) {
-        let (dispatch, round) = match (common, &self.only_round) {
-            (Some(state), _) => {
-                let has_ranges = matches!(self.spec.schedule, Schedule::Dynamic(_) | Schedule::Affinity);
-                state.begin_round_of_any_loop(context, has_ranges && (context.id() as usize) < bees)
-            }
+        uses_range: bool,
+    ) -> (&'w Dispatch, u16) {
+        match (common, &self.only_round) {
+            (Some(state), _) => state.begin_round_of_any_loop(context, uses_range),
             (None, Some(cached)) => (cached.state.only_dispatch(), cached.round),
             (None, None) => self.state.of_region(context).begin_round(context),
-        };
-        // Only after the round has begun: a bee that takes no part counts rounds as the others do.
-        if (context.id() as usize) < bees {
-            run(dispatch, round);
         }
     }
 
@@ -363,8 +362,7 @@ impl Loop {
 impl fmt::Debug for Loop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let LoopSpec { range: _, schedule, multiple, min_work, owners } = &self.spec;
-        let mut lines = f.debug_struct("Loop");
-        lines
+        f.debug_struct("Loop")
             .field("range", &self.range())
             .field("schedule", schedule)
             .field("multiple", multiple)

@@ -3,10 +3,9 @@
 
 #![expect(unsafe_code, reason = "hands out references into one slice, which the loans keep apart")]
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::ptr;
+use std::{fmt, ptr};
 
 use crate::memory::plan::Plan;
 use crate::region::bee::Bee;
