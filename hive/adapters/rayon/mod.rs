@@ -57,12 +57,6 @@ use crate::pool::handle::Hive;
 use crate::pool::handlers::Handlers;
 use crate::pool::thread_host::{Guest, ThreadHosts};
 
-/// The rayon pool of a hive. The hive's handle owns a share in it, and so does each bee that is a rayon worker, as long
-/// as the bee's thread runs. The pool ends when the last share is dropped.
-pub(crate) struct RayonPool {
-    pool: Arc<ThreadPool>,
-}
-
 impl Hive {
     /// Runs `work` with rayon on `n` bees of this hive, including the calling thread, and returns its result.
     ///
@@ -109,7 +103,7 @@ impl Hive {
     #[track_caller]
     pub fn rayon<R: Send>(&self, n: usize, work: impl FnOnce() -> R + Send) -> R {
         let guest = self.guest.as_deref().map(Guest::as_any);
-        let Some(RayonPool { pool }) = guest.and_then(<dyn Any>::downcast_ref) else {
+        let Some(pool) = guest.and_then(<dyn Any>::downcast_ref::<Arc<ThreadPool>>) else {
             panic!("this hive has no rayon on its threads; build it with Hive::builder().host_rayon(true)")
         };
         let is_rayon_worker = pool.current_thread_index().is_some();
@@ -171,14 +165,16 @@ fn start_pool(bees: u32, handlers: &Handlers, hosts: &ThreadHosts) -> Result<Box
     for thread in threads {
         hosts.reserve(thread.index() as u32, worker::thread_host(thread, Arc::clone(&pool)));
     }
-    Ok(Box::new(RayonPool { pool }))
+    Ok(Box::new(pool))
 }
 
-impl Guest for RayonPool {
+/// The rayon pool of a hive. The hive's handle owns a share in it, and so does each bee that is a rayon worker, as long
+/// as the bee's thread runs. The pool ends when the last share is dropped.
+impl Guest for Arc<ThreadPool> {
     /// Gives up the handle's share in the pool. On a bee, that bee's share is given up as well: the bee's thread drops
     /// the hive and would otherwise keep the pool alive while the hive waits for its end.
     fn leave(self: Box<Self>, is_forked: bool) {
-        let Self { pool } = *self;
+        let pool = *self;
         if !is_forked {
             // The builder's thread, worker 0, runs the jobs that are left: in a pool of one, no other thread can.
             while pool.current_thread_index() == Some(0) && pool.yield_now() == Some(rayon_core::Yield::Executed) {}

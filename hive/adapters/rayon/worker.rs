@@ -60,11 +60,7 @@ fn run_bee(index: usize) {
     // Gives up this bee's share in the pool at the end, also if the main function unwinds. rayon ends the worker
     // threads only when the last share is gone.
     let _release_pool = on_drop(|| drop(HELD_POOL.take()));
-    assert_eq!(
-        rayon_core::current_thread_index(),
-        Some(index),
-        "rayon calls its start handler on a thread that is a worker"
-    );
+    assert_eq!(rayon_core::current_thread_index(), Some(index), "rayon calls its start handler on its worker");
     let worker_main = WORKER_MAIN.take().unwrap_or_else(|| unreachable!("worker {index} has a bee"));
     worker_main();
 }

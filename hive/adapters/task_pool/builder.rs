@@ -115,17 +115,17 @@ impl PoolBuilder {
         let bees = threads + first_bee;
         let shared = self.shared(first_bee, threads)?;
         // From here on an early return, or a panic, ends the threads that there are.
-        let pool = TaskPool::new(shared);
-        let team = &pool.shared().team;
+        let pool = TaskPool { shared };
+        let team = &pool.shared.team;
         // A start handler may spawn a broadcast, which has a part for each thread, before all threads are there.
         team.make_all_slots();
-        let first_thread = self.uses_current_thread.then(|| FirstThread::begin(pool.shared()));
+        let first_thread = self.uses_current_thread.then(|| FirstThread::begin(&pool.shared));
         // The hiring ends here after an error or a panic as well.
         let hiring = on_drop(|| team.end_hiring(0));
         // One after the other, so that each runs tasks as soon as it is there: the next call of `start` may wait for
         // one.
         for size in 2..=bees {
-            team.grow_to(size, |bee, epoch| start(PoolThread::new(pool.shared(), bee, epoch)))
+            team.grow_to(size, |bee, epoch| start(PoolThread::new(&pool.shared, bee, epoch)))
                 .map_err(BuildError::Io)?;
         }
         drop(hiring);

@@ -15,19 +15,10 @@ use crate::region::closure_size::is_large;
 /// A call that gives work to other threads of a pool that was built before a fork panics in the forked child, which has
 /// none of them.
 pub struct TaskPool {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
 }
 
 impl TaskPool {
-    /// The handle of a pool whose only keeper is this handle.
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared }
-    }
-
-    pub(super) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
-    }
-
     /// The number of the pool's threads.
     pub fn threads(&self) -> usize {
         threads_of(&self.shared)

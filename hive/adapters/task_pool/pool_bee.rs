@@ -11,16 +11,12 @@ use crate::tasks::join;
 /// The calling thread as a thread of its pool. It stays on that thread.
 #[derive(Clone, Copy)]
 pub struct PoolBee<'m> {
-    context: &'m TaskContext<'m>,
+    pub(super) context: &'m TaskContext<'m>,
 }
 
 impl<'m> PoolBee<'m> {
     pub(super) fn new(context: &'m TaskContext<'m>) -> Self {
         Self { context }
-    }
-
-    pub(super) fn context(&self) -> &'m TaskContext<'m> {
-        self.context
     }
 
     /// Calls `use_it` with the calling thread as a bee of the pool that it belongs to, or with None if it belongs to

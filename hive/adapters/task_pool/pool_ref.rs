@@ -72,7 +72,7 @@ impl<'m> PoolRef<'_, 'm> {
     /// The queues live until all tasks that were queued by way of them have begun to run.
     #[inline]
     pub(super) unsafe fn push(self, fifos: &[Fifo], task: Task) {
-        let Some(context) = self.bee().map(|me| me.context()) else { return self.pool.team.inject(task) };
+        let Some(context) = self.bee().map(|me| me.context) else { return self.pool.team.inject(task) };
         context.push_spawned(match fifos.get(context.id() as usize) {
             // SAFETY: the caller promises it.
             Some(fifo) => unsafe { fifo.push(task) },
@@ -110,7 +110,7 @@ impl<'m> PoolRef<'_, 'm> {
         self.queue_own_joins();
         if let (Some(me), 1) = (self.bee(), threads) {
             // The calling thread is the only one. What it has queued before comes first, as on every thread.
-            if !me.context().has_queued_tasks() {
+            if !me.context.has_queued_tasks() {
                 return vec![work(me)];
             }
         }
@@ -130,7 +130,7 @@ impl<'m> PoolRef<'_, 'm> {
     /// into its deque, before it sends a broadcast: as all that it has queued before, they come first.
     pub(super) fn queue_own_joins(self) {
         if let Some(me) = self.bee() {
-            me.context().share_all_joins();
+            me.context.share_all_joins();
         }
     }
 }

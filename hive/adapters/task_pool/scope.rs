@@ -114,7 +114,7 @@ impl<'scope> PoolScope<'scope> {
     #[inline(always)]
     fn count_job(&self, pool: PoolRef<'_, '_>) {
         match pool.bee() {
-            Some(me) => me.context().held_credit.add(self),
+            Some(me) => me.context.held_credit.add(self),
             None => self.pending.add_from_another_thread(),
         }
     }
@@ -188,7 +188,7 @@ impl PoolRef<'_, '_> {
             jobs: PhantomData,
         };
         let abort_guard = AbortOnUnwind::new("in a scope");
-        let context = self.bee().map(|it| it.context());
+        let context = self.bee().map(|it| it.context);
         let (held_credit, floor) =
             (context.map(|it| &it.held_credit), context.map_or(usize::MAX, |it| it.deque_floor()));
         if let Some(held) = held_credit {
