@@ -145,10 +145,8 @@ fn map_nonempty<T>(range: Range<usize>, map: impl Fn(Range<usize>) -> T) -> Part
 
 /// Adds what a bee has combined to the sum of those before it.
 fn add_to<T>(sum: &mut Partial<T>, partial: Partial<T>, op: impl Fn(T, T) -> T) {
-    if let Some(partial) = partial {
-        *sum = Some(match sum.take() {
-            Some(sum) => NoDoublePanic::new(op(sum.into_inner(), partial.into_inner())),
-            None => partial,
-        });
-    }
+    *sum = match (sum.take(), partial) {
+        (Some(sum), Some(partial)) => Some(NoDoublePanic::new(op(sum.into_inner(), partial.into_inner()))),
+        (sum, partial) => sum.or(partial),
+    };
 }

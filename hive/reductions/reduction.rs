@@ -106,13 +106,12 @@ impl<T, F: Fn(T, T) -> T> Reduction<Deterministic, T, F> {
     /// # Panics
     /// If `blocks` is 0 or above 65,536.
     #[track_caller]
-    pub fn blocks(mut self, blocks: usize) -> Self {
+    pub fn blocks(self, blocks: usize) -> Self {
         assert!(
             (1..=MAX_BLOCKS).contains(&blocks),
             "a reduction of {blocks} blocks: from 1 to {MAX_BLOCKS} are possible"
         );
-        self.blocks = blocks;
-        self
+        Self { blocks, ..self }
     }
 
     /// The blocks that `range` is cut into, in order; none is empty, and their lengths differ by at most one. For

@@ -125,9 +125,8 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
 impl<S> ThreadPoolBuilder<S> {
     /// The number of threads. With 0, the default, it is that of the variable `RAYON_NUM_THREADS`, or else of
     /// `RAYON_RS_NUM_CPUS`, or else the number of CPUs that the process may use.
-    pub fn num_threads(mut self, num_threads: usize) -> Self {
-        self.num_threads = num_threads;
-        self
+    pub fn num_threads(self, num_threads: usize) -> Self {
+        Self { num_threads, ..self }
     }
 
     /// Makes the calling thread the pool's thread 0, for as long as it lives, so that one thread less is started. It
@@ -141,51 +140,43 @@ impl<S> ThreadPoolBuilder<S> {
     /// assert_eq!(receiver.recv(), Ok(42));
     /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
     /// ```
-    pub fn use_current_thread(mut self) -> Self {
-        self.uses_current_thread = true;
-        self.pool = self.pool.use_current_thread();
-        self
+    pub fn use_current_thread(self) -> Self {
+        Self { uses_current_thread: true, pool: self.pool.use_current_thread(), ..self }
     }
 
     /// Makes each thread run its oldest task first.
     #[deprecated(note = "`scope_fifo` and `spawn_fifo` do much the same")]
-    pub fn breadth_first(mut self) -> Self {
-        self.pool = self.pool.breadth_first();
-        self
+    pub fn breadth_first(self) -> Self {
+        Self { pool: self.pool.breadth_first(), ..self }
     }
 
     /// A function that gives each thread a name, by its index.
-    pub fn thread_name<F: FnMut(usize) -> String + 'static>(mut self, name: F) -> Self {
-        self.thread_name = Some(Box::new(name));
-        self
+    pub fn thread_name<F: FnMut(usize) -> String + 'static>(self, name: F) -> Self {
+        Self { thread_name: Some(Box::new(name)), ..self }
     }
 
     /// The size of the threads' stacks in bytes.
-    pub fn stack_size(mut self, bytes: usize) -> Self {
-        self.stack_size = Some(bytes);
-        self
+    pub fn stack_size(self, bytes: usize) -> Self {
+        Self { stack_size: Some(bytes), ..self }
     }
 
     /// A function that gets the panics of spawned jobs and of the other handlers. Without it, such a panic ends the
     /// process.
-    pub fn panic_handler<H>(mut self, handler: H) -> Self
+    pub fn panic_handler<H>(self, handler: H) -> Self
     where
         H: Fn(Box<dyn Any + Send>) + Send + Sync + 'static,
     {
-        self.pool = self.pool.panic_handler(handler);
-        self
+        Self { pool: self.pool.panic_handler(handler), ..self }
     }
 
     /// A function that each thread calls with its index as it begins.
-    pub fn start_handler<H: Fn(usize) + Send + Sync + 'static>(mut self, handler: H) -> Self {
-        self.pool = self.pool.start_handler(handler);
-        self
+    pub fn start_handler<H: Fn(usize) + Send + Sync + 'static>(self, handler: H) -> Self {
+        Self { pool: self.pool.start_handler(handler), ..self }
     }
 
     /// A function that each thread calls with its index when the pool has ended. What it spawns is still run.
-    pub fn exit_handler<H: Fn(usize) + Send + Sync + 'static>(mut self, handler: H) -> Self {
-        self.pool = self.pool.exit_handler(handler);
-        self
+    pub fn exit_handler<H: Fn(usize) + Send + Sync + 'static>(self, handler: H) -> Self {
+        Self { pool: self.pool.exit_handler(handler), ..self }
     }
 
     /// A function that starts the threads. It is called once for each but the calling one (`use_current_thread`), and

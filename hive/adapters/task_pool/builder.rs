@@ -63,34 +63,29 @@ pub enum BuildError {
 impl PoolBuilder {
     /// Makes the thread that calls [`build`](Self::build) the pool's thread 0, until it ends. It runs tasks while it
     /// waits for something in the pool, and when it yields.
-    pub fn use_current_thread(mut self) -> Self {
-        self.uses_current_thread = true;
-        self
+    pub fn use_current_thread(self) -> Self {
+        Self { uses_current_thread: true, ..self }
     }
 
     /// Makes each thread run its oldest task first, and not its newest.
-    pub fn breadth_first(mut self) -> Self {
-        self.is_breadth_first = true;
-        self
+    pub fn breadth_first(self) -> Self {
+        Self { is_breadth_first: true, ..self }
     }
 
     /// A function that each thread calls with its index before anything else, but for the one that builds the pool.
-    pub fn start_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
-        self.hive = self.hive.start_handler(handler);
-        self
+    pub fn start_handler(self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        Self { hive: self.hive.start_handler(handler), ..self }
     }
 
     /// A function that each of these threads calls with its index when the pool has ended. What it spawns is still run.
-    pub fn exit_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
-        self.hive = self.hive.exit_handler(handler);
-        self
+    pub fn exit_handler(self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        Self { hive: self.hive.exit_handler(handler), ..self }
     }
 
     /// A function that gets the panics that nobody waits for: those of spawned jobs and of the other handlers. Without
     /// it, such a panic ends the process.
-    pub fn panic_handler(mut self, handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static) -> Self {
-        self.hive = self.hive.panic_handler(handler);
-        self
+    pub fn panic_handler(self, handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static) -> Self {
+        Self { hive: self.hive.panic_handler(handler), ..self }
     }
 
     /// Builds a pool of so many threads: at least 1; if there are more than [`MAX_THREADS`], so many. `start` is called
