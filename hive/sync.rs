@@ -4,13 +4,13 @@
 //! The models under `tests/models/` include the files of `protocol/` as they are, and supply this module in a version
 //! of their own, made of loom's and shuttle's primitives. So nothing in `protocol/` may bypass it.
 
-use std::sync::{LockResult, PoisonError, TryLockError, atomic};
+use std::sync::{PoisonError, TryLockError, atomic};
 use std::thread;
 use std::time::Duration;
 
 use crate::sys::{asymmetric_fence, fork};
 
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 pub(crate) use std::sync::{Condvar, MutexGuard, OnceLock};
 pub(crate) use std::thread::{panicking as is_unwinding, sleep as nap, yield_now as yield_core};
 
@@ -96,28 +96,28 @@ impl<T> Mutex<T> {
         Self { generation: fork::generation(), mutex: std::sync::Mutex::new(value) }
     }
 
-    /// Locks the mutex. In a forked child, aborts if a mutex from before the fork stays locked for a second.
-    pub(crate) fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
-        if self.generation == fork::generation() { self.mutex.lock() } else { self.lock_in_child() }
+    /// Locks the mutex, poisoned or not: the few things that may panic under one leave nothing half done. In a forked
+    /// child, aborts if a mutex from before the fork stays locked for a second.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        if self.generation != fork::generation() {
+            return self.lock_in_child();
+        }
+        self.mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Locks a mutex from before the fork. If a thread of the child holds it, it is unlocked soon. If it stays locked,
     /// a thread of the parent held it at the fork.
     #[cold]
-    fn lock_in_child(&self) -> LockResult<MutexGuard<'_, T>> {
+    fn lock_in_child(&self) -> MutexGuard<'_, T> {
         const ATTEMPTS: u32 = 1_000;
         for _ in 0..ATTEMPTS {
             match self.mutex.try_lock() {
-                Ok(guard) => return Ok(guard),
-                Err(TryLockError::Poisoned(error)) => return Err(error),
+                Ok(guard) => return guard,
+                Err(TryLockError::Poisoned(error)) => return error.into_inner(),
                 Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(1)),
             }
         }
         fork::abort_forked_child()
-    }
-
-    pub(crate) fn into_inner(self) -> LockResult<T> {
-        self.mutex.into_inner()
     }
 }
 
@@ -169,7 +169,7 @@ mod tests {
         // SAFETY: the child only takes the lock and exits.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            let is_seven = mutex.lock().is_ok_and(|value| *value == 7);
+            let is_seven = *mutex.lock() == 7;
             // SAFETY: `_exit` has no preconditions; it ends the child.
             unsafe { libc::_exit(i32::from(!is_seven)) };
         }
@@ -183,9 +183,9 @@ mod tests {
     fn a_child_takes_a_lock_that_nobody_has_and_waits_for_no_other() {
         let mutex = Mutex::new(7);
         assert_eq!(status_of_child_locking(&mutex), 0);
-        let held = mutex.lock().unwrap();
+        let held = mutex.lock();
         assert_eq!(status_of_child_locking(&mutex), libc::SIGABRT, "ended by a signal");
         drop(held);
-        assert_eq!(*mutex.lock().unwrap(), 7);
+        assert_eq!(*mutex.lock(), 7);
     }
 }

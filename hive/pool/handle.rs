@@ -103,12 +103,12 @@ impl Hive {
         // In a forked child the hives of the parent process are of no use; what such a thread is inside of further out
         // belongs to the parent as well. A task pool is no hive to those who run tasks in it.
         let usable = |team: &Team, _| (!team.policy().is_forked() && !team.is_task_pool()).then(|| team.owner());
-        let owner = nesting::with_innermost(usable).flatten().filter(|owner| !owner.is_none())?;
+        let owner = nesting::with_innermost(usable).flatten().filter(|owner| !owner.is_null())?;
         // SAFETY: `Shared::new` has given its own address to its team, as `Arc::as_ptr` would. The thread is inside of
         // a region or a task of this hive, or acts for it, for as long as the result lives. A region, and who acts for
         // a hive, borrow it; a bee that runs tasks holds a reference to the `Shared` meanwhile. This `Arc` counts as no
         // reference of its own, and is never dropped.
-        let shared = unsafe { Arc::from_raw(owner.0.cast::<Shared>()) };
+        let shared = unsafe { Arc::from_raw(owner.cast::<Shared>()) };
         let hive = ManuallyDrop::new(Self { shared, _queen_affinity: None, guest: None });
         // Relaxed: a hint, as the field's documentation says.
         (!hive.shared.has_ended.load(Ordering::Relaxed)).then_some(BorrowedHive(hive))

@@ -43,7 +43,7 @@ impl Shared {
             self.run_alone(body);
             return Ok(());
         }
-        let key = if let LoopKind::KnownBy(key, _) = kind { key } else { BodyFn::of::<P>().key() };
+        let key = if let LoopKind::KnownBy(key, _) = kind { key } else { BodyFn::of::<P>().hash() };
         let size = LoopSize { body: key, indices, sharing: kind.sharing() };
         let may_run_as_one = !matches!(kind, LoopKind::OfBees(_));
         let mut call = LoopCall { bees, is_planned, may_run_as_one, size };

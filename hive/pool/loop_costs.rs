@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::observe::body_times::BodyTimes;
-use crate::protocol::region::body::BodyKey;
+use crate::pool::sharing::Sharing;
 
 /// The help that loops have missed is forgotten as time passes: one nanosecond of it in so many that pass. A worker
 /// that stays awake for loops polls all the time between them, so it has to save at least this part of the time.
@@ -41,11 +41,11 @@ pub(crate) struct LoopCosts {
     missed_at: AtomicU64,
 }
 
-/// The loop that is about to run: its body, which tells it from others, the number of its indices, and how these are
-/// shared.
+/// The loop that is about to run: the hash of its body, which tells it from others, the number of its indices, and how
+/// these are shared.
 #[derive(Clone, Copy)]
 pub(crate) struct LoopSize {
-    pub(crate) body: BodyKey,
+    pub(crate) body: u64,
     pub(crate) indices: usize,
     pub(crate) sharing: Sharing,
 }
@@ -79,8 +79,8 @@ pub(crate) enum LoopKind {
     OfBees(Sharing),
     /// The body does not know which bee it runs on: as the only bee of a team of one, it does all of the loop.
     Anonymous(Sharing),
-    /// The same, and how much work it is, is known by this key and not by that of its body.
-    KnownBy(BodyKey, Sharing),
+    /// The same, and how much work it is, is known by this hash and not by that of its body.
+    KnownBy(u64, Sharing),
 }
 
 impl LoopKind {
@@ -100,7 +100,7 @@ impl LoopCosts {
     /// is known.
     #[inline]
     pub(crate) fn expected(&self, size: LoopSize) -> Option<u64> {
-        let nanos_per_index = self.times_per_index.nanos(size.body.hash())?;
+        let nanos_per_index = self.times_per_index.nanos(size.body)?;
         Some((f64::from(nanos_per_index) * size.indices as f64) as u64)
     }
 
@@ -112,7 +112,7 @@ impl LoopCosts {
 
     /// How many nanoseconds are expected, if that is no guess: one thread has run a loop with this body.
     pub(crate) fn measured(&self, size: LoopSize) -> Option<u64> {
-        self.times_per_index.is_measured(size.body.hash()).then(|| self.expected(size)).flatten()
+        self.times_per_index.is_measured(size.body).then(|| self.expected(size)).flatten()
     }
 
     /// Records that one thread took so many nanoseconds for the loop.
@@ -144,7 +144,7 @@ impl LoopCosts {
     fn record_and_keep(&self, size: LoopSize, took: f32, keep: f32) {
         // What a loop costs that has no indices says nothing of those that have.
         if size.indices > 0 {
-            self.times_per_index.record(size.body.hash(), took / size.indices as f32, keep);
+            self.times_per_index.record(size.body, took / size.indices as f32, keep);
         }
     }
 
@@ -201,7 +201,7 @@ mod tests {
     use crate::region::bee::{Bee, UserBody};
 
     fn size_of<F: Fn(&Bee<'_>) + Sync>(_body: F, indices: usize) -> LoopSize {
-        LoopSize { body: BodyFn::of::<UserBody<F, true>>().key(), indices, sharing: Sharing::EqualParts }
+        LoopSize { body: BodyFn::of::<UserBody<F, true>>().hash(), indices, sharing: Sharing::EqualParts }
     }
 
     const fn micros(micros: u64) -> u64 {

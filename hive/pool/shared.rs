@@ -23,7 +23,6 @@ use crate::pool::thread_host::ThreadHosts;
 use crate::pool::wait_graph::WaitNode;
 use crate::protocol::Team;
 use crate::protocol::neighbours::Neighbours;
-use crate::protocol::nesting::TeamOwner;
 use crate::protocol::region::shape::Shape;
 use crate::protocol::tasks::sleep::Sleep;
 use crate::region::nesting;
@@ -116,16 +115,14 @@ impl Shared {
         let shape = Shape::new(barrier_choice.shape, &addresses, capacity);
         // Which bees are near which others, for stealing tasks.
         let neighbours = Neighbours::new(&place_map.unshared_addresses(capacity));
-        let team = Team::new(capacity, policy, start_line, sleep, neighbours, shape).with_nesting(nesting::NESTING);
-        let team = match &task_pool {
-            Some(task_pool) => team.with_pool_rules(task_pool.rules),
-            None => team,
-        };
+        let pool_rules = task_pool.as_ref().map(|task_pool| task_pool.rules);
+        let team = Team::new(capacity, policy, start_line, sleep, neighbours, shape, pool_rules);
+        let team = team.with_nesting(nesting::NESTING);
         // The watchdog and the timeline need bees that record what they are doing; other hives are spared the cost.
         let team = if config.watchdog_limit.is_some() { team.record_activity() } else { team };
         let team = if tracer.is_some() { team.record_trace() } else { team };
         Arc::new_cyclic(|shared: &Weak<Self>| Self {
-            team: team.with_owner(TeamOwner(shared.as_ptr().cast())),
+            team: team.with_owner(shared.as_ptr().cast()),
             config,
             machine_info,
             place_map,

@@ -26,7 +26,7 @@ impl TaskPoolState {
         Self {
             rules: PoolRules::new(threads, is_breadth_first),
             first_bee,
-            fifos: (0..first_bee + threads).map(|_| Fifo::new()).collect(),
+            fifos: (0..first_bee + threads).map(|_| Fifo::default()).collect(),
             keepers: CachePadded::new(AtomicUsize::new(1)),
         }
     }

@@ -49,7 +49,7 @@ impl WaitNode {
     pub(crate) fn new() -> Self {
         Self(GRAPH.with(|graph| {
             graph.last_number += 1;
-            let node = Arc::new(Node { number: graph.last_number, awaited: WaitingHive::new() });
+            let node = Arc::new(Node { number: graph.last_number, awaited: WaitingHive::default() });
             graph.nodes.insert(node.number, Arc::clone(&node));
             node
         }))

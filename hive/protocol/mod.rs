@@ -23,18 +23,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crossbeam_utils::CachePadded;
 
 use crate::protocol::neighbours::{Distance, Neighbours};
-use crate::protocol::nesting::{Nesting, TeamOwner};
-use crate::protocol::region::announcement::AnnouncedRegion;
+use crate::protocol::nesting::Nesting;
 use crate::protocol::region::barrier::Barrier;
 use crate::protocol::region::deadlock::DeadlockDetector;
 use crate::protocol::region::group_part::GroupPart;
 use crate::protocol::region::groups::Group;
-use crate::protocol::region::late_start::LastUnstarted;
 use crate::protocol::region::led_groups::LedGroups;
 use crate::protocol::region::line_choice::LineChoice;
 use crate::protocol::region::max_bees::MAX_BEES;
-use crate::protocol::region::panics::{Payload, RegionPanics};
-use crate::protocol::region::poison::Poison;
+use crate::protocol::region::panics::{Payload, Poison, RegionPanics};
 use crate::protocol::region::queen_lock::QueenLock;
 use crate::protocol::region::region_context::RegionContext;
 pub(crate) use crate::protocol::region::region_mode::QueenGuard;
@@ -42,22 +39,21 @@ use crate::protocol::region::region_mode::RegionMode;
 use crate::protocol::region::shape::Shape;
 use crate::protocol::region::single::SingleClaim;
 use crate::protocol::region::stand_in::LastLoop;
-use crate::protocol::region::start_line::StartLine;
+use crate::protocol::region::start_line::{StartLine, StartWordCell};
 use crate::protocol::tasks::deque_marks::DequeMarks;
 use crate::protocol::tasks::pool_rules::PoolRules;
-use crate::protocol::tasks::queues::TaskInjector;
+use crate::protocol::tasks::queues::TaskQueue;
 use crate::protocol::tasks::sleep::Sleep;
 use crate::protocol::tasks::task::Task;
-use crate::protocol::worker::hired::Hired;
 use crate::protocol::worker::occupancy::Occupancy;
 use crate::protocol::worker::pending_parks::PendingParks;
 use crate::protocol::worker::resize::{Addressees, ResizeState};
 use crate::protocol::worker::slot::{Slot, SlotState};
-use crate::protocol::worker::slot_table::SlotTable;
+use crate::protocol::worker::slot_table::{Hired, SlotTable};
 use crate::protocol::worker::snapshot::Instrumentation;
 use crate::sync::{
-    BeeCounters, ColdParts, Counter, FloatMode, Help, InFlight, Log, MAX_LOG_ENTRIES, Mutex, WaitPolicy, WakeDelay,
-    next_team_number,
+    AtomicPtr, BeeCounters, ColdParts, Counter, FloatMode, Help, InFlight, Log, MAX_LOG_ENTRIES, Mutex, Ordering,
+    WaitPolicy, WakeDelay, next_team_number,
 };
 
 /// The state that all bees of one hive share: bee 0, the queen, and the workers 1 to `hired.count()`.
@@ -73,7 +69,7 @@ pub(crate) struct Team {
     sleep: CachePadded<Sleep>,
     /// The queue of tasks that are in no bee's deque: queued by threads from outside the hive, or left behind by a
     /// queen. Any bee may run them.
-    injector: TaskInjector,
+    injector: CachePadded<TaskQueue>,
     /// One bit for each bee: whether its deque may hold tasks that others can steal.
     deque_marks: DequeMarks,
     /// How many workers are surplus and not parked yet.
@@ -84,13 +80,14 @@ pub(crate) struct Team {
     addressees: Addressees,
     /// Locked while several bees are sent a task each.
     broadcasts: Mutex<()>,
-    /// The region announced by a thread that others may be waiting for: its workers begin no task before they have come
-    /// to it.
-    announced_region: AnnouncedRegion,
+    /// The start word of the region announced by a thread that others may be waiting for: its workers begin no task
+    /// before they have come to it. `StartWord::NONE`: no region is announced at the moment. Written by the thread that
+    /// holds the queen lock; read by workers that want to look for tasks.
+    announced_region: StartWordCell,
     /// The last region of several groups whose parts may run on any bee's thread.
     last_loop: LastLoop,
-    /// The last region that was to be started only if it turned out to be long.
-    last_unstarted: LastUnstarted,
+    /// The start word of the last region that was to be started only if it turned out to be long.
+    last_unstarted: StartWordCell,
     /// The floating-point mode of a region that has another than the team.
     region_mode: RegionMode,
     /// How long the parts of regions take that begin while a worker sleeps.
@@ -144,15 +141,18 @@ struct Fixed {
     instrumentation: Instrumentation,
     /// How the team runs the program's code inside of a region that is ending.
     nesting: Nesting,
-    /// What the team belongs to.
-    owner: TeamOwner,
+    /// The address of what owns the team, for the layer above, which knows its type. Null, as in the models: there is
+    /// no owner. The protocol only keeps it, so that the owner can be found from the team: by a call inside of a region
+    /// or a task, which knows no more than the team. (Atomic only so that threads may share it.)
+    owner: AtomicPtr<()>,
     /// The rules of a task pool. None: the team is that of a hive.
     pool_rules: Option<PoolRules>,
 }
 
 impl Team {
     /// A team that consists of the queen alone and can grow to `max_bees` bees. `line_choice` provides the start line
-    /// of the group in which worker 1 waits for starts, the one that every region uses.
+    /// of the group in which worker 1 waits for starts, the one that every region uses. `pool_rules`: those of the task
+    /// pool whose team this is, if it is one.
     pub(crate) fn new(
         max_bees: u32,
         policy: WaitPolicy,
@@ -160,10 +160,11 @@ impl Team {
         sleep: Sleep,
         neighbours: Neighbours,
         shape: Shape,
+        pool_rules: Option<PoolRules>,
     ) -> Self {
         assert!((1..=MAX_BEES).contains(&max_bees), "a team of up to {max_bees}");
         let slots = SlotTable::new(max_bees);
-        slots.make(0, || Slot::new(0, SlotState::Awake));
+        slots.make(0, || Slot::new(0, SlotState::Awake, pool_rules));
         let root_group = if max_bees > 1 { shape.start_group(1) } else { 0 };
         let groups = Self::new_groups(&shape, root_group, line_choice);
         let float_mode = FloatMode::current();
@@ -171,24 +172,24 @@ impl Team {
             queen_lock: CachePadded::new(QueenLock::new(LedGroups::new(&shape, 0))),
             occupancy: Occupancy::new(),
             sleep: CachePadded::new(sleep),
-            injector: TaskInjector::new(),
+            injector: CachePadded::default(),
             deque_marks: DequeMarks::new(max_bees),
-            pending_parks: PendingParks::new(),
+            pending_parks: PendingParks::default(),
             resize_state: Mutex::new(ResizeState::default()),
             addressees: Addressees::new(0..max_bees),
             broadcasts: Mutex::new(()),
-            announced_region: AnnouncedRegion::new(),
+            announced_region: StartWordCell::default(),
             last_loop: LastLoop::new(),
-            last_unstarted: LastUnstarted::new(),
+            last_unstarted: StartWordCell::default(),
             region_mode: RegionMode::new(float_mode),
             cold_parts: ColdParts::new(),
             wake_delay: WakeDelay::new(),
             help: Help::new(),
-            hired: Hired::new(),
+            hired: Hired::default(),
             panics: RegionPanics::new(),
             poison: Poison::new(),
-            single_claim: SingleClaim::new(),
-            deadlock_detector: DeadlockDetector::new(),
+            single_claim: SingleClaim::default(),
+            deadlock_detector: DeadlockDetector::default(),
             fixed: CachePadded::new(Fixed {
                 in_flight: policy.poll_interval().map(|_| Box::new(InFlight::new())),
                 policy,
@@ -202,8 +203,8 @@ impl Team {
                 float_mode,
                 instrumentation: Instrumentation::default(),
                 nesting: Nesting::default(),
-                owner: TeamOwner::NONE,
-                pool_rules: None,
+                owner: AtomicPtr::default(),
+                pool_rules,
             }),
         }
     }
@@ -223,19 +224,9 @@ impl Team {
         self
     }
 
-    /// Says what the team belongs to.
-    pub(crate) fn with_owner(mut self, owner: TeamOwner) -> Self {
-        self.fixed.owner = owner;
-        self
-    }
-
-    /// Makes this the team of a task pool. Call before anything else is done with the team.
-    #[allow(dead_code, reason = "the models have no task pools")]
-    pub(crate) fn with_pool_rules(mut self, rules: PoolRules) -> Self {
-        self.fixed.pool_rules = Some(rules);
-        // The slot of bee 0 exists already, and has a deque for the order of a hive.
-        self.fixed.slots = SlotTable::new(self.fixed.slots.capacity());
-        self.fixed.slots.make(0, || Slot::new(0, SlotState::Awake).with_pool_rules(rules));
+    /// Says at which address the owner of the team is.
+    pub(crate) fn with_owner(mut self, owner: *const ()) -> Self {
+        self.fixed.owner = AtomicPtr::new(owner.cast_mut());
         self
     }
 
@@ -244,9 +235,10 @@ impl Team {
         self.fixed.pool_rules.is_some()
     }
 
-    /// What the team belongs to.
-    pub(crate) fn owner(&self) -> TeamOwner {
-        self.fixed.owner
+    /// The address of the owner of the team; null if it has none. Whoever follows it says why that is sound.
+    pub(crate) fn owner(&self) -> *const () {
+        // Relaxed: it does not change.
+        self.fixed.owner.load(Ordering::Relaxed)
     }
 
     /// A number that no other team of this process has.
@@ -311,14 +303,9 @@ impl Team {
         self.queue_and_notify(0, None, || self.injector.push(task));
     }
 
-    /// Queues a task that only bee `id` may run. The bee has a slot.
-    pub(crate) fn inject_to(&self, id: u32, task: Task) {
-        self.send_to_mailbox(id, task);
-    }
-
     /// Moves what is in the mailbox of `slot` to the injector, for any bee.
     pub(crate) fn inject_mailbox(&self, slot: &Slot) {
-        while let Some(task) = slot.queues.take_from_mailbox() {
+        while let Some(task) = slot.queues.mailbox.take() {
             self.inject(task);
         }
     }
@@ -335,8 +322,7 @@ impl Team {
 
     /// Runs the tasks that are still queued, on the calling thread. Call after all workers have ended.
     pub(crate) fn run_leftover_tasks(&self) {
-        let queued =
-            || self.all_slots().find_map(|slot| slot.queues.take_from_mailbox().or_else(|| slot.queues.steal()));
+        let queued = || self.all_slots().find_map(|slot| slot.queues.mailbox.take().or_else(|| slot.queues.steal()));
         while let Some(task) = self.injector.take().or_else(queued) {
             task.run();
         }

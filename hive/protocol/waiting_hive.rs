@@ -11,7 +11,8 @@ use crate::sync::{AtomicU64, Ordering, fence};
 pub(crate) const NO_HIVE: u64 = 0;
 
 /// Names the hive whose bee waits for bees of this hive: either because that bee is this hive's queen, or because it
-/// drops this hive. There is at most one such bee at a time, so one word is enough.
+/// drops this hive. There is at most one such bee at a time, so one word is enough. At first none waits.
+#[derive(Default)]
 pub(crate) struct WaitingHive {
     /// The waiting hive's number; `NO_HIVE` if none waits. Written by the thread that holds this hive's queen lock or
     /// drops this hive; read by any thread that searches for a cycle.
@@ -19,10 +20,6 @@ pub(crate) struct WaitingHive {
 }
 
 impl WaitingHive {
-    pub(crate) fn new() -> Self {
-        Self { number: AtomicU64::new(NO_HIVE) }
-    }
-
     /// The number of the waiting hive; `NO_HIVE` if none waits.
     #[inline]
     pub(crate) fn number(&self) -> u64 {

@@ -419,17 +419,9 @@ mod tests {
     use crate::sys::wait::WaitPolicy;
 
     fn new_team() -> Team {
-        {
-            let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
-            Team::new(
-                1,
-                policy,
-                LineChoice::new(1),
-                Sleep::jec(),
-                Neighbours::new(&[]),
-                Shape::new(BarrierShape::Flat, &[], 1),
-            )
-        }
+        let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
+        let shape = Shape::new(BarrierShape::Flat, &[], 1);
+        Team::new(1, policy, LineChoice::new(1), Sleep::jec(), Neighbours::new(&[]), shape, None)
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub(crate) fn run_each(team: &Team, bees: RangeInclusive<u32>, work: impl Fn(u32
     team.send_in_one_order(|| {
         for bee in bees {
             // SAFETY: as in `run`.
-            team.inject_to(bee, unsafe { completion.task(move || work(bee)) });
+            team.send_to_mailbox(bee, unsafe { completion.task(move || work(bee)) });
         }
     });
     completion.wait();
@@ -111,7 +111,7 @@ impl Completion {
 
     /// Counts a task as ended.
     fn end_one(self) {
-        let mut remaining = self.0.remaining.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut remaining = self.0.remaining.lock();
         *remaining -= 1;
         if *remaining == 0 {
             self.0.done.notify_one();
@@ -120,7 +120,7 @@ impl Completion {
 
     /// Waits until all tasks have ended.
     fn wait(&self) {
-        let remaining = self.0.remaining.lock().unwrap_or_else(PoisonError::into_inner);
+        let remaining = self.0.remaining.lock();
         drop(self.0.done.wait_while(remaining, |remaining| *remaining > 0).unwrap_or_else(PoisonError::into_inner));
     }
 

@@ -10,7 +10,6 @@
 
 use std::cell::Cell;
 use std::ptr;
-use std::sync::PoisonError;
 
 use crate::on_drop::on_drop;
 use crate::protocol::tasks::task::Task;
@@ -67,7 +66,7 @@ fn run_newest() -> bool {
 impl CallerQueue {
     /// Queues a task.
     pub(crate) fn push(&self, task: Task) {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).push(task);
+        self.tasks.lock().push(task);
     }
 
     /// Takes the task that was spawned last. Bees take their own tasks in the same order: so, of a tree of tasks, only
@@ -76,7 +75,7 @@ impl CallerQueue {
         if self.generation != fork::generation() {
             return None;
         }
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).pop()
+        self.tasks.lock().pop()
     }
 
     /// Runs tasks until `have_ended` says that all tasks of the scope have ended.

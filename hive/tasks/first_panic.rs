@@ -1,8 +1,6 @@
 //! Keeps the first panic of several tasks, for scopes (`scope.rs`) and for threads that wait for tasks (`blocking.rs`).
 //! These continue it when all their tasks have ended.
 
-use std::sync::PoisonError;
-
 use crate::protocol::region::panics::{Payload, drop_ignoring_panics};
 use crate::sync::Mutex;
 
@@ -13,7 +11,7 @@ pub(crate) struct FirstPanic(Mutex<Option<Payload>>);
 impl FirstPanic {
     /// Keeps the panic if it is the first, and drops it otherwise.
     pub(crate) fn record(&self, panic: Payload) {
-        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = self.0.lock();
         if first.is_none() {
             *first = Some(panic);
         } else {
@@ -25,11 +23,6 @@ impl FirstPanic {
 
     /// Takes out the panic that was kept, if there is one.
     pub(crate) fn take(&self) -> Option<Payload> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    /// The panic that was kept, if there is one.
-    pub(crate) fn into_inner(self) -> Option<Payload> {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().take()
     }
 }

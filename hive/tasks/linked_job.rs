@@ -62,7 +62,7 @@ mod tests {
     fn the_tasks_of_linked_jobs_run_them_the_outermost_first() {
         let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
         let shape = Shape::new(BarrierShape::Flat, &[], 1);
-        let team = Team::new(1, policy, LineChoice::new(1), Sleep::jec(), Neighbours::new(&[]), shape);
+        let team = Team::new(1, policy, LineChoice::new(1), Sleep::jec(), Neighbours::new(&[]), shape, None);
         let list = LinkedJoins::new();
         let jobs = ["outer", "inner", "innermost"].map(|name| LinkedJob::new(move |_| name.to_owned()));
         for job in &jobs {

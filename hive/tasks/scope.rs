@@ -127,7 +127,7 @@ impl<'scope> Scope<'scope> {
     /// A scope whose body is counted, and is about to run on bee `owner` of a team or on the thread of a queue.
     fn new(destination: Destination, owner: u32) -> Self {
         let (panic, pending) = (FirstPanic::default(), CachePadded::new(ScopeCount::of_body()));
-        Self { destination, owner, latch: Latch::new(), panic, pending, borrows: PhantomData }
+        Self { destination, owner, latch: Latch::default(), panic, pending, borrows: PhantomData }
     }
 
     /// Runs `body`, then `end_body`, which counts the body as ended, and then `wait`, which must return only when all
@@ -161,7 +161,7 @@ impl<'scope> Scope<'scope> {
     pub(crate) fn spawn_on(&self, bee: u32, task: impl FnOnce(&Self) + Send + 'scope) {
         let task = self.prepare(task);
         self.count_and_queue(|destination, _| match destination {
-            Ok(team) => team.inject_to(bee, task),
+            Ok(team) => team.send_to_mailbox(bee, task),
             Err(queue) => queue.push(task),
         });
     }

@@ -68,7 +68,7 @@ impl<F: FnOnce(bool) -> R + Send, R: Send> StackJob<F, R> {
     /// will run the task. The caller is the owner, and calls this once.
     #[inline]
     pub(crate) unsafe fn make_task(&self, team: &Team, owner: u32) -> Task {
-        let completion = Completion { latch: Latch::new(), team, owner };
+        let completion = Completion { latch: Latch::default(), team, owner };
         // SAFETY: there is no task yet, so nobody else knows of the job.
         unsafe { *self.completion.get() = MaybeUninit::new(completion) };
         // SAFETY: the caller promises that the job stays in its place. Its closure and its result are `Send`, so the

@@ -43,14 +43,14 @@ impl Completion {
         let waiter = match waiter {
             Some(me) if me.is_of(pool) => Waiter::Bee(me.context.team(), me.context.id()),
             // The address that the team keeps is the one that the `Arc` itself has given, as the count needs it.
-            Some(me) => Waiter::BeeOfAnotherPool(me.context.team().owner().0.cast(), me.context.id()),
+            Some(me) => Waiter::BeeOfAnotherPool(me.context.team().owner().cast(), me.context.id()),
             // In the destructors of its thread-locals a thread may have lost its semaphore already.
             None => {
                 let semaphore = SEMAPHORE.try_with(Arc::clone).unwrap_or_else(|_| Arc::new(Semaphore::new()));
-                Waiter::Outsider(CallerLatch::new(), semaphore)
+                Waiter::Outsider(CallerLatch::default(), semaphore)
             }
         };
-        Self { latch: Latch::new(), waiter }
+        Self { latch: Latch::default(), waiter }
     }
 
     /// Lets the waiting thread go on.
@@ -90,7 +90,7 @@ impl Completion {
     pub(super) fn wait(&self, pool: &Shared, waiter: Option<PoolBee<'_>>, floor: usize) {
         match (&self.waiter, waiter) {
             (Waiter::Outsider(latch, semaphore), _) => wait_outside(pool, latch, semaphore),
-            (_, Some(me)) => me.context.wait_in_pool(&self.latch, floor),
+            (_, Some(me)) => me.context.wait_until(&self.latch, floor),
             (_, None) => unreachable!("a bee does not wait as an outsider"),
         }
     }

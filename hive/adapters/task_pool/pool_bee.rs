@@ -50,7 +50,7 @@ impl<'m> PoolBee<'m> {
     /// What the threads of the pool share.
     #[expect(unsafe_code, reason = "finds the pool by the address that its team keeps")]
     pub(super) fn shared(&self) -> &'m Shared {
-        let owner = self.context.team().owner().0.cast::<Shared>();
+        let owner = self.context.team().owner().cast::<Shared>();
         // SAFETY: `Shared::new` has given its own address to its team, and the `Shared`, which has the team, lives as
         // long as the context that refers to the team.
         unsafe { &*owner }

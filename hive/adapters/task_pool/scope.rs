@@ -204,7 +204,7 @@ impl PoolRef<'_, '_> {
         }
         scope.completion.wait(pool, me, floor);
         abort_guard.disarm();
-        match (result, scope.panic.into_inner()) {
+        match (result, scope.panic.take()) {
             (Ok(result), None) => result,
             (Err(panic), other) => drop_and_rethrow(panic, other),
             (result, Some(panic)) => drop_and_rethrow(panic, result),

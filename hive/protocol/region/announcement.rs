@@ -16,35 +16,9 @@
 //! region may be waiting for one of those tasks.
 
 use crate::protocol::region::start_line::StartWord;
-use crate::protocol::worker::slot::Slot;
-use crate::protocol::worker::task_phase::TaskPhase;
+use crate::protocol::worker::slot::{Slot, TaskPhase};
 use crate::protocol::{QueenGuard, Team};
-use crate::sync::{AtomicU64, Ordering, fence};
-
-/// The start word of the region that has been announced. `StartWord::NONE`: no region is announced at the moment.
-/// Written by the thread that holds the queen lock; read by workers that want to look for tasks.
-pub(crate) struct AnnouncedRegion(AtomicU64);
-
-impl AnnouncedRegion {
-    pub(crate) fn new() -> Self {
-        Self(AtomicU64::new(StartWord::NONE.bits()))
-    }
-
-    /// Announces the region of this start word; `StartWord::NONE` withdraws the announcement.
-    fn set(&self, word: StartWord) {
-        // Relaxed: the fence in `Team::try_announce_region` orders an announcement with the looks at the workers'
-        // phases. A withdrawal needs no order: a worker that sees it late begins to look for tasks late.
-        self.0.store(word.bits(), Ordering::Relaxed);
-    }
-
-    /// Whether a region has been announced in which worker `id` has a part and to which it has not come yet.
-    /// `last_epoch` is the epoch of the last region that the worker has seen.
-    fn is_pending_for(&self, id: u32, last_epoch: u64) -> bool {
-        // Relaxed: the fence in `Team::try_mark_looking` orders this load after the store of the worker's phase.
-        let word = StartWord::from_bits(self.0.load(Ordering::Relaxed));
-        id < word.bees() && word.epoch() > last_epoch
-    }
-}
+use crate::sync::{Ordering, fence};
 
 impl Slot {
     /// Whether the bee is in the middle of a task, as far as another thread can tell.
@@ -62,7 +36,7 @@ impl Team {
     /// either after the region, or when it starts none.
     pub(crate) fn try_announce_region(&self, _queen_guard: &QueenGuard<'_>, bees: u32) -> bool {
         // The word that the region's start will have: no other region can start before it, because the caller holds the
-        // lock.
+        // lock. The fence below orders it with the looks at the workers' phases.
         self.announced_region.set(self.region_word().next(bees));
         // SeqCst: pairs with the fence in `try_mark_looking`. Either that worker sees the announcement, or this thread
         // sees its phase below.
@@ -91,6 +65,7 @@ impl Team {
 
     /// Withdraws the announcement, if there is one.
     pub(crate) fn withdraw_announcement(&self) {
+        // This needs no order: a worker that sees it late begins to look for tasks late.
         self.announced_region.set(StartWord::NONE);
     }
 
@@ -101,7 +76,9 @@ impl Team {
         // SeqCst: pairs with the fence in `try_announce_region`. Either the thread there sees that this worker is not
         // idle, or this worker sees the announcement below.
         fence(Ordering::SeqCst);
-        let may_look = !self.announced_region.is_pending_for(slot.id, last_epoch);
+        let announced = self.announced_region.get();
+        // Not if it has a part in that region, and has not come to it yet.
+        let may_look = slot.id >= announced.bees() || announced.epoch() <= last_epoch;
         if !may_look {
             slot.phase.set(TaskPhase::Idle);
         }

@@ -368,7 +368,7 @@ mod tests {
 
     fn wait_across_the_wrap(policy: &WaitPolicy) {
         const BEES: u32 = 3;
-        let slots = [0, 1, 2].map(|id| Slot::new(id, SlotState::Awake));
+        let slots = [0, 1, 2].map(|id| Slot::new(id, SlotState::Awake, None));
         // The count has wrapped three times, and is fifteen arrivals before it does so again.
         let barriers_passed = (3 << 45) / u64::from(BEES) - 4;
         let before = View { bees: BEES, is_collected: false, base: BaseCount::first(), barriers_passed };

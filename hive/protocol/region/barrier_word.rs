@@ -1,8 +1,6 @@
 //! What the word of a barrier says: the counts in it, and what they mean to a bee that waits. `barrier.rs` has the
 //! barrier itself, which changes the word. The protocol and its proof are in `docs/barrier.md`.
 
-use std::fmt;
-
 use crate::protocol::region::max_bees::MAX_BEES;
 
 /// The barrier's word.
@@ -24,7 +22,7 @@ use crate::protocol::region::max_bees::MAX_BEES;
 /// - `exits`: how many times a bee other than the leader has exited from a region. The count continues from region to
 ///   region. The leader resets it after a region that ends with `EXITS_BEFORE_RESET` exits or more. A team has fewer
 ///   bees than that, so the exits of one region cannot carry the count into the flags.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BarrierWord(pub(super) u64);
 
 impl BarrierWord {
@@ -58,23 +56,12 @@ impl BarrierWord {
     }
 }
 
-impl fmt::Debug for BarrierWord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BarrierWord")
-            .field("arrivals", &self.arrivals())
-            .field("leader_blocked", &self.has_any(Self::LEADER_BLOCKED))
-            .field("blocked", &self.has_any(Self::BLOCKED))
-            .field("exits", &self.exits())
-            .finish()
-    }
-}
-
 /// A count of arrivals, modulo 2^45, kept in the bits where the word has it. It therefore wraps off the top of the word
 /// and never reaches the flags, however many barriers a region has.
 ///
 /// Two counts that are compared are never further apart than the number of bees in a team. So the sign of their
 /// difference says which is ahead, also where one of them has wrapped.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Arrivals(pub(super) u64);
 
 impl Arrivals {
@@ -99,12 +86,6 @@ impl Arrivals {
     #[inline(always)]
     fn has_reached(self, goal: Self) -> bool {
         self.0.wrapping_sub(goal.0) as i64 >= 0
-    }
-}
-
-impl fmt::Debug for Arrivals {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0 / BarrierWord::ARRIVAL)
     }
 }
 

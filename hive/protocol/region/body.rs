@@ -39,20 +39,6 @@ impl<P: RegionBody> RegionBody for &P {
     }
 }
 
-/// What tells the type of a body from others: the address of the function that runs it. The compiler may merge the
-/// functions of two types if they are the same, so it is good for guesses only.
-#[derive(Clone, Copy)]
-pub(crate) struct BodyKey(usize);
-
-impl BodyKey {
-    /// A number whose upper and lower half depend on the whole key.
-    pub(crate) fn hash(self) -> u64 {
-        // A large odd factor spreads the key over the upper half of the product, and the shift brings it down.
-        let product = (self.0 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        product ^ product >> 32
-    }
-}
-
 /// A function that runs the body in a closure cell. It knows the type of that body.
 #[derive(Clone, Copy)]
 pub(crate) struct BodyFn(unsafe fn(&ClosureCell, &RegionContext<'_>));
@@ -89,9 +75,13 @@ impl BodyFn {
         Self(run::<P>)
     }
 
-    /// What tells bodies of this type from others.
-    pub(crate) fn key(self) -> BodyKey {
-        BodyKey(self.0 as usize)
+    /// A number that tells the type of the body from others: a hash of the function's address, in which the upper and
+    /// the lower half depend on all of that. The compiler may merge the functions of two types if they are the same, so
+    /// it is good for guesses only.
+    pub(crate) fn hash(self) -> u64 {
+        // A large odd factor spreads the address over the upper half of the product, and the shift brings it down.
+        let product = (self.0 as usize as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        product ^ product >> 32
     }
 
     /// Runs the body in `cell` on the calling bee, which `region` describes.

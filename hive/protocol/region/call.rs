@@ -18,8 +18,7 @@ use std::mem;
 
 use crate::protocol::region::barrier_word::BarrierError;
 use crate::protocol::region::exchange_slots::Operation;
-use crate::protocol::region::panics::Unfinished;
-use crate::protocol::region::progress::Progress;
+use crate::protocol::region::panics::{Progress, Unfinished};
 use crate::protocol::region::region_context::RegionContext;
 
 /// A call that a bee is in the middle of. If it is dropped without having been [ended](Self::end), a panic unwinds the

@@ -63,6 +63,7 @@ impl StallWord {
 }
 
 /// The stalled bees of the running region. None is left when the region ends, because each takes its declaration back.
+#[derive(Default)]
 pub(crate) struct DeadlockDetector {
     /// A `StallWord`, changed by the bees that are stalled.
     word: CachePadded<AtomicU64>,
@@ -72,10 +73,6 @@ pub(crate) struct DeadlockDetector {
 }
 
 impl DeadlockDetector {
-    pub(crate) fn new() -> Self {
-        Self { word: CachePadded::new(AtomicU64::new(0)), has_outside_help: AtomicBool::new(false) }
-    }
-
     /// Counts a bee that becomes stalled or stops being so: replaces the number of stalled bees by `new_count` of it.
     fn update(&self, new_count: impl Fn(u32) -> u32) {
         // Release: pairs with the Acquire in `confirm_deadlock`; all that a bee has done before it is stalled happens

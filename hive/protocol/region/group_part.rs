@@ -1,10 +1,12 @@
 //! The part that a group of bees has in one region, and the parts of all the groups that one bee leads: what a bee
 //! needs to know of its groups while it runs its part of the region. `led_groups.rs` makes them when the region begins.
 
+use std::cell::Cell;
+
 use crate::protocol::region::barrier::Barrier;
 use crate::protocol::region::barrier_word::{BaseCount, View};
 use crate::protocol::region::shape::MAX_LEVELS;
-use crate::protocol::region::unstarted::Unstarted;
+use crate::sync::Deadline;
 
 /// The part that a group has in one region.
 #[derive(Clone, Copy)]
@@ -28,6 +30,24 @@ impl GroupPart<'_> {
     }
 }
 
+/// A region that its queen has begun alone, and may have to start on the workers yet: see `late_start.rs`. It lies on
+/// her stack, and only her thread uses it.
+pub(crate) struct Unstarted {
+    /// Until when she goes on alone.
+    pub(crate) deadline: Deadline,
+    /// Whether some worker was asleep as the region was started. None: it has not been started.
+    pub(crate) some_asleep: Cell<Option<bool>>,
+    /// The address of the `LateOrder` by which it is started.
+    pub(crate) order: *const (),
+}
+
+impl Unstarted {
+    /// Whether the region has been started on the workers.
+    pub(crate) fn is_started(&self) -> bool {
+        self.some_asleep.get().is_some()
+    }
+}
+
 /// The parts of the groups that a bee leads in one region, and the region if its queen has begun it alone.
 #[derive(Clone, Copy)]
 pub(crate) struct LedParts<'c> {
@@ -36,19 +56,17 @@ pub(crate) struct LedParts<'c> {
     /// The region, if its queen has begun it alone. Only she has this, in her own part and in those that she runs in
     /// the names of workers before she starts the region.
     unstarted: Option<&'c Unstarted>,
-    /// Whether there are no parts. Then a barrier has nothing to do but to wait.
-    is_empty: bool,
 }
 
 impl<'c> LedParts<'c> {
     /// For a bee that leads no group, or only groups in which it is the team's only bee.
-    pub(crate) const NONE: Self = Self { parts: [None; MAX_LEVELS], unstarted: None, is_empty: true };
+    pub(crate) const NONE: Self = Self { parts: [None; MAX_LEVELS], unstarted: None };
 
     /// The first of these parts, as many as a bee can lead.
     pub(crate) fn new(parts: impl IntoIterator<Item = GroupPart<'c>>) -> Self {
         let mut led_parts = Self::NONE;
         parts.into_iter().zip(&mut led_parts.parts).for_each(|(part, entry)| *entry = Some(part));
-        Self { is_empty: led_parts.parts[0].is_none(), ..led_parts }
+        led_parts
     }
 
     /// The same parts, for the queen of a region that may have to be started yet.
@@ -61,7 +79,6 @@ impl<'c> LedParts<'c> {
         // The first entry moves to the end, where it is taken out, and the others move up by one.
         self.parts.rotate_left(1);
         let widest = self.parts[MAX_LEVELS - 1].take();
-        self.is_empty = self.parts[0].is_none();
         widest.map(|widest| GroupPart { is_collected: false, ..widest })
     }
 
@@ -76,9 +93,9 @@ impl<'c> LedParts<'c> {
         self.unstarted
     }
 
-    /// Whether the bee leads no group.
+    /// Whether the bee leads no group. Then a barrier has nothing to do but to wait.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
-        self.is_empty
+        self.parts[0].is_none()
     }
 }

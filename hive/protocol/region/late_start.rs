@@ -12,11 +12,11 @@ use std::ptr;
 
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::region::body::{BodyFn, RegionBody};
+use crate::protocol::region::group_part::Unstarted;
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::start_line::StartWord;
-use crate::protocol::region::unstarted::Unstarted;
 use crate::protocol::{QueenGuard, Team};
-use crate::sync::{Activity, AtomicU32, AtomicU64, Counter, Deadline, Ordering};
+use crate::sync::{Activity, AtomicU32, Counter, Deadline, Ordering};
 
 /// How a region is started that its queen has begun alone.
 struct LateOrder {
@@ -43,25 +43,6 @@ impl<P: RegionBody> RegionBody for RestOfLoop<'_, P> {
         if region.id() >= self.begun.load(Ordering::Relaxed) {
             self.body.run(region);
         }
-    }
-}
-
-/// The start word of the last region that was to be started only if it turned out to be long.
-pub(crate) struct LastUnstarted(AtomicU64);
-
-impl LastUnstarted {
-    pub(crate) fn new() -> Self {
-        Self(AtomicU64::new(StartWord::NONE.bits()))
-    }
-
-    /// Says that the region of `word` runs, on the queen alone.
-    fn set(&self, word: StartWord) {
-        // Relaxed, here and below: it is only shown to people.
-        self.0.store(word.bits(), Ordering::Relaxed);
-    }
-
-    fn get(&self) -> StartWord {
-        StartWord::from_bits(self.0.load(Ordering::Relaxed))
     }
 }
 

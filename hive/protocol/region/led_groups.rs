@@ -232,8 +232,9 @@ impl Team {
         }
     }
 
-    /// At the end of a worker's body: waits until all bees of the groups that it leads have exited, and notes the
-    /// groups' next base counts in `led_groups`. `some_asleep`: some of these bees were asleep when they were started.
+    /// At the end of a bee's body: waits until all bees of the groups that it leads beside its own have exited, and
+    /// notes the groups' next base counts in `led_groups`. `some_asleep`: some of these bees were asleep when they were
+    /// started.
     pub(crate) fn finish_led_groups(
         &self,
         led_groups: &mut LedGroups,

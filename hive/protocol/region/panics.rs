@@ -10,8 +10,10 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use crossbeam_utils::CachePadded;
+
 use crate::protocol::region::exchange_slots::Operation;
-use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, is_unwinding};
+use crate::sync::{AtomicU64, Mutex, Ordering, is_unwinding};
 
 pub(crate) type Payload = Box<dyn Any + Send>;
 
@@ -58,6 +60,52 @@ impl Unfinished {
             ),
             Self::InOuterRegion(region_key) => unwind_out_of_region(region_key),
         }
+    }
+}
+
+/// How far a bee is in its region. Changed by `call.rs`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// In the region's body, outside of all calls.
+    InBody,
+    /// In its part of a loop that is a region of its own, whose parts do not wait for each other.
+    InLoop,
+    /// In the middle of this call; the innermost, if it is in several.
+    InCall(Operation),
+    /// It has not completed this. It will pass no barrier of the region any more.
+    Failed(Unfinished),
+}
+
+/// Which region is poisoned: a bee of it has panicked or has left out a barrier, so no bee waits at its barriers any
+/// more. `Team::poison_region` sets the poison, and then wakes the bees that are blocked at barriers. Every bee that
+/// waits in a region polls it.
+///
+/// It is the epoch of the last region that was poisoned. It is never cleared, because no other region has that epoch.
+/// It is in a cache line of its own: waiting bees read it again and again, and it hardly ever changes.
+pub(crate) struct Poison(CachePadded<AtomicU64>);
+
+impl Poison {
+    /// No region has been poisoned yet. The initial value is an epoch that no region has; 0 would not do, because teams
+    /// of one have that.
+    pub(crate) fn new() -> Self {
+        Self(CachePadded::new(AtomicU64::new(u64::MAX)))
+    }
+
+    /// Poisons the region of this epoch.
+    pub(crate) fn set(&self, epoch: u64) {
+        // Release: pairs with the Acquire in `is_set_for`; publishes what the panicking bee did before.
+        self.0.store(epoch, Ordering::Release);
+    }
+
+    /// Whether the region of this epoch has been poisoned.
+    ///
+    /// If a bee sees in the barrier's word that another bee has left the region, and asks this afterwards, the answer
+    /// tells whether that bee had poisoned the region before it left. So it can tell a panic from a barrier that was
+    /// left out.
+    #[inline(always)]
+    pub(crate) fn is_set_for(&self, epoch: u64) -> bool {
+        // Acquire: pairs with the Release in `set`; what the panicking bee did before is visible.
+        self.0.load(Ordering::Acquire) == epoch
     }
 }
 
@@ -119,7 +167,7 @@ impl RegionPanics {
         if payload.downcast_ref().is_some_and(|released: &BarrierRelease| released.region_key == region_key) {
             return None;
         }
-        let mut record = self.lock_record();
+        let mut record = self.record.lock();
         // Of two panics, the one of the bee with the lower id is kept.
         let unheard = match &record.panic {
             Some((lowest, _)) if *lowest <= id => Some(payload),
@@ -132,7 +180,7 @@ impl RegionPanics {
     /// counts.
     #[cold]
     pub(crate) fn record_unfinished(&self, id: u32, unfinished: Unfinished) {
-        self.lock_record().unfinished.get_or_insert((id, unfinished));
+        self.record.lock().unfinished.get_or_insert((id, unfinished));
     }
 
     /// Ends a poisoned region of `bees` bees, all of which have left.
@@ -141,16 +189,12 @@ impl RegionPanics {
     /// Always: with the panic that was kept, if there is one. Otherwise because of what a bee has left undone.
     #[cold]
     pub(crate) fn end_region(&self, is_in_region: fn(u64) -> bool) -> ! {
-        let PanicRecord { panic, unfinished } = std::mem::take(&mut *self.lock_record());
+        let PanicRecord { panic, unfinished } = std::mem::take(&mut *self.record.lock());
         match (panic, unfinished) {
             (Some((_, payload)), _) => rethrow(payload, is_in_region),
             (None, Some((id, unfinished))) => unfinished.panic_at_end(id),
             (None, None) => unreachable!("whoever poisons a region has recorded why"),
         }
-    }
-
-    fn lock_record(&self) -> MutexGuard<'_, PanicRecord> {
-        self.record.lock().expect("no code that can panic runs under this lock")
     }
 }
 
@@ -213,7 +257,7 @@ mod tests {
             Err(payload) => (*payload.downcast::<&'static str>().expect("a message")).to_owned(),
         };
         let ended = message(caught(|| panics.end_region(|_| false)));
-        let record = std::mem::take(&mut *panics.lock_record());
+        let record = std::mem::take(&mut *panics.record.lock());
         assert!(record.panic.is_none() && record.unfinished.is_none(), "the next region has nothing of it");
         ended
     }

@@ -80,7 +80,7 @@ impl Team {
         // Her own body has ended. She waits for the workers, takes the closure back, and notes where the barrier's
         // counts stand.
         // SAFETY: the body is there until `stored` is dropped.
-        let lent_body = unsafe { LentBody::of::<P>(closure_cell) };
+        let lent_body = P::RUNS_ANYWHERE.then(|| unsafe { LentBody::new(BodyFn::of::<P>(), closure_cell) });
         let end = self.wait_for_group(&queen, &own_group, some_asleep, lent_body);
         drop(stored);
         self.finish_group(queen_guard, &queen, &own_group, end);
@@ -173,18 +173,15 @@ impl Team {
         some_asleep: bool,
     ) -> bool {
         self.set_activity(0, || Activity::AtRegionEnd);
-        // The narrowest group comes first and the widest last: the leaders in a wider group leave it only after they
-        // have waited for their own groups.
-        let mut is_poisoned = false;
         // SAFETY: the body stays where it is until the region has ended.
         let lent_body = runs_anywhere.then(|| unsafe { LentBody::new(body_fn, &self.root_line().closure_cell) });
-        for part in queen.led_parts().iter().rev().chain([queen.own_group()]) {
-            let end = self.wait_for_group(queen, part, some_asleep, lent_body);
-            is_poisoned |= end == RegionEnd::Poisoned;
-            self.finish_group(queen_guard, queen, part, end);
-        }
+        self.finish_led_groups(queen_guard, queen, some_asleep, lent_body);
+        // The widest group comes last: the leaders in it leave it only after they have waited for their own groups. So
+        // who has poisoned the region, in whatever group, has done so before.
+        let end = self.wait_for_group(queen, queen.own_group(), some_asleep, lent_body);
+        self.finish_group(queen_guard, queen, queen.own_group(), end);
         self.set_activity(0, || Activity::LeftRegion);
-        is_poisoned
+        end == RegionEnd::Poisoned
     }
 
     /// Called when the queen's part of a region has ended in which a worker was asleep. Records how long it has taken,
@@ -192,7 +189,7 @@ impl Team {
     #[cold]
     fn end_cold_part(&self, queen: &RegionContext<'_>, body_fn: BodyFn, runs_anywhere: bool, part: PartTime) {
         if !runs_anywhere {
-            self.cold_parts.record(body_fn.key().hash(), part.work(queen.barriers_passed() > 0));
+            self.cold_parts.record(body_fn.hash(), part.work(queen.barriers_passed() > 0));
         }
     }
 

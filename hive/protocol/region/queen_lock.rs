@@ -127,7 +127,7 @@ impl<T> QueenLock<T> {
             owner: AtomicU64::new(NO_THREAD),
             value: UnsafeCell::new(value),
             run_length: UnsafeCell::new(run_length),
-            queue: WaitQueue::new(),
+            queue: WaitQueue::default(),
         }
     }
 

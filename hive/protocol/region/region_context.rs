@@ -13,8 +13,7 @@ use crate::protocol::region::exchange_slots::Operation;
 use crate::protocol::region::group_part::{GroupPart, LedParts};
 use crate::protocol::region::max_bees::MAX_BEES;
 use crate::protocol::region::panics;
-use crate::protocol::region::panics::Unfinished;
-use crate::protocol::region::progress::Progress;
+use crate::protocol::region::panics::{Progress, Unfinished};
 use crate::sync::{Event, NappingSpinner, is_unwinding, serialize_poll};
 
 /// How often `wait_until` polls its condition between two checks of everything else.

@@ -8,13 +8,8 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// The key of the phase (`RegionContext::phase_key`) in which a bee was chosen last; 0 at first. The bees that ask try
 /// to swap in the key of their own phase, and the one that succeeds is chosen.
+#[derive(Default)]
 pub(crate) struct SingleClaim(CachePadded<AtomicU64>);
-
-impl SingleClaim {
-    pub(crate) fn new() -> Self {
-        Self(CachePadded::new(AtomicU64::new(0)))
-    }
-}
 
 impl RegionContext<'_> {
     /// Claims for this bee what only one bee of the team is to do in this phase. Returns whether the bee gets it: it

@@ -9,7 +9,7 @@
 #![expect(unsafe_code, reason = "runs the caller's closure, which the start signal lends")]
 
 use crate::protocol::Team;
-use crate::protocol::region::body::{BodyFn, RegionBody};
+use crate::protocol::region::body::BodyFn;
 use crate::protocol::region::closure_cell::ClosureCell;
 use crate::protocol::region::group_part::{GroupPart, LedParts};
 use crate::protocol::region::region_context::RegionContext;
@@ -23,19 +23,11 @@ pub(crate) struct LentBody<'l> {
 }
 
 impl<'l> LentBody<'l> {
-    /// The body of type `P` in `closure_cell`. None if each bee has to run its own part of it.
+    /// The body in `closure_cell` that `body_fn` was made for.
     ///
     /// # Safety
     /// The body is there as long as this exists.
     #[inline(always)]
-    pub(crate) unsafe fn of<P: RegionBody>(closure_cell: &'l ClosureCell) -> Option<Self> {
-        P::RUNS_ANYWHERE.then(|| Self { body_fn: BodyFn::of::<P>(), closure_cell })
-    }
-
-    /// The body in `closure_cell` that `body_fn` was made for.
-    ///
-    /// # Safety
-    /// As for `of`.
     pub(crate) unsafe fn new(body_fn: BodyFn, closure_cell: &'l ClosureCell) -> Self {
         Self { body_fn, closure_cell }
     }

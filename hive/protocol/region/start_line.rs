@@ -6,8 +6,6 @@
 //! group and reads the order. The protocol and its proof are in `docs/start.md`; for teams of several groups see
 //! `docs/shape.md`.
 
-use std::fmt;
-
 use crate::protocol::region::barrier::Barrier;
 use crate::protocol::region::barrier_word::BaseCount;
 use crate::protocol::region::body::BodyFn;
@@ -30,7 +28,7 @@ use crate::sync::{AtomicU64, Ordering, UnsafeCell};
 /// The epoch starts at zero and grows by one with each region. It has 48 bits, so that a worker that slept through any
 /// number of regions does not take an old region for a new one: at ten million regions a second it wraps after most of
 /// a year, and even then misleads only a worker that slept through exactly 2^48 regions.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StartWord(u64);
 
 impl StartWord {
@@ -38,14 +36,6 @@ impl StartWord {
 
     /// A word that includes no bee.
     pub(crate) const NONE: Self = Self(0);
-
-    pub(crate) fn bits(self) -> u64 {
-        self.0
-    }
-
-    pub(crate) fn from_bits(bits: u64) -> Self {
-        Self(bits)
-    }
 
     /// The word of the next region, whose team has `bees` bees.
     pub(crate) fn next(self, bees: u32) -> Self {
@@ -73,12 +63,6 @@ impl StartWord {
     #[inline(always)]
     pub(crate) fn includes(self, id: u32, last_epoch: u64) -> bool {
         self.epoch() != last_epoch && id < self.bees()
-    }
-}
-
-impl fmt::Debug for StartWord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "StartWord {{ epoch: {}, bees: {} }}", self.epoch(), self.bees())
     }
 }
 
@@ -170,6 +154,23 @@ impl StartLine {
         // SAFETY: the last write was published by the word that the caller has read. The next write waits until the
         // calling bee has exited.
         self.order.with(|order| unsafe { *order })
+    }
+}
+
+/// A start word beside those of the start lines: of a region that its team has not been told of.
+#[derive(Default)]
+pub(crate) struct StartWordCell(AtomicU64);
+
+impl StartWordCell {
+    pub(crate) fn set(&self, word: StartWord) {
+        // Relaxed, here and below: that of a region which is announced is ordered by the fences in
+        // `Team::try_announce_region` and `Team::try_mark_looking`, and that of the last unstarted one is only shown to
+        // people.
+        self.0.store(word.0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> StartWord {
+        StartWord(self.0.load(Ordering::Relaxed))
     }
 }
 

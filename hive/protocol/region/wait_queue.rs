@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::sync::{AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, WaitPolicy, wait_briefly};
 
 /// The threads that wait, in the order of their arrival.
+#[derive(Default)]
 pub(super) struct WaitQueue {
     /// Whether there are waiters. Written only under the lock of `waiting`, so a thread that reads it without that lock
     /// may get an earlier value.
@@ -39,14 +40,6 @@ pub(super) struct Ticket {
 }
 
 impl WaitQueue {
-    pub(super) fn new() -> Self {
-        Self {
-            may_have_waiters: AtomicBool::new(false),
-            served: AtomicU64::new(0),
-            waiting: Mutex::new(Waiting::default()),
-        }
-    }
-
     /// Whether somebody waits. A thread that has joined the empty queue at this very moment may be missed.
     #[inline(always)]
     pub(super) fn may_have_waiters(&self) -> bool {
@@ -57,7 +50,7 @@ impl WaitQueue {
 
     /// Joins the queue at its end.
     pub(super) fn join(&self) -> Ticket {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         // Relaxed: written only under the lock, which is held.
         let ticket = Ticket {
             number: self.served.load(Ordering::Relaxed) + waiting.waiters.len() as u64,
@@ -77,13 +70,13 @@ impl WaitQueue {
 
     /// Takes the first waiter out of the queue. That is the caller, which has got the lock by a swap of its own.
     pub(super) fn leave_as_first(&self) {
-        self.dequeue_first(&mut self.lock());
+        self.dequeue_first(&mut self.waiting.lock());
     }
 
     /// Hands the lock, which the caller holds by a swap, over to the first waiter.
     #[cold]
     pub(super) fn hand_over(&self) {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         // The caller has seen `may_have_waiters` set. Only a thread that holds the lock by a swap clears this flag,
         // when it serves the last waiter. The caller holds the lock so now, so the queue is not empty.
         let first = self.dequeue_first(&mut waiting);
@@ -95,7 +88,7 @@ impl WaitQueue {
     /// Tells the first waiter that the lock's owner has released it, so that the waiter tries to acquire it.
     #[cold]
     pub(super) fn notify_first(&self) {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         waiting.is_notified = true;
         let first = waiting.waiters.front().cloned().flatten();
         drop(waiting);
@@ -111,7 +104,7 @@ impl WaitQueue {
         try_lock: impl FnMut() -> Option<G>,
     ) -> Option<G> {
         let condvar = Arc::new(Condvar::new());
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         // Relaxed: written only under the lock, which is held. If the caller has been served meanwhile, it is not in
         // the queue any more.
         if let Some(index) = ticket.number.checked_sub(self.served.load(Ordering::Relaxed)) {
@@ -182,11 +175,7 @@ impl WaitQueue {
 
     /// How many threads wait.
     pub(super) fn len(&self) -> usize {
-        self.lock().waiters.len()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().expect("no code that can panic runs under this lock")
+        self.waiting.lock().waiters.len()
     }
 }
 

@@ -18,17 +18,13 @@ const SLEPT_ON: u32 = 1;
 /// What the caller waits for has been done.
 const SET: u32 = 2;
 
-/// A latch that one thread waits for, which is no bee.
+/// A latch that one thread waits for, which is no bee. At first it is not set, and the caller polls.
+#[derive(Default)]
 pub(crate) struct CallerLatch {
     state: AtomicU32,
 }
 
 impl CallerLatch {
-    /// A latch that is not set.
-    pub(crate) fn new() -> Self {
-        Self { state: AtomicU32::new(POLLED) }
-    }
-
     /// Whether the latch is set, and the caller may go on without a look at its semaphore. Everything that was done
     /// before it was set has then happened.
     #[inline]

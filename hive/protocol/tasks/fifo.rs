@@ -4,19 +4,14 @@
 #![allow(unsafe_code)]
 
 use crate::protocol::tasks::held_credit::HeldCredit;
-use crate::protocol::tasks::queues::take_oldest;
+use crate::protocol::tasks::queues::TaskQueue;
 use crate::protocol::tasks::task::{Run, Task};
-use crate::sync::Injector;
 
 /// The queue. Any thread may add tasks.
-pub(crate) struct Fifo(Injector<Task>);
+#[derive(Default)]
+pub(crate) struct Fifo(TaskQueue);
 
 impl Fifo {
-    /// An empty queue.
-    pub(crate) fn new() -> Self {
-        Self(Injector::new())
-    }
-
     /// Adds a task, and returns the proxy to be queued in its place.
     ///
     /// # Safety
@@ -30,7 +25,7 @@ impl Fifo {
 
     /// The task that a proxy runs: there is one for each.
     fn take_for_proxy(&self) -> Task {
-        take_oldest(&self.0).unwrap_or_else(|| unreachable!("a proxy without a task"))
+        self.0.take().unwrap_or_else(|| unreachable!("a proxy without a task"))
     }
 }
 
@@ -68,7 +63,7 @@ mod tests {
 
     #[test]
     fn proxies_run_the_tasks_in_order_whatever_their_own_order() {
-        let (fifo, notes) = (Fifo::new(), [1, 2, 3].map(Note));
+        let (fifo, notes) = (Fifo::default(), [1, 2, 3].map(Note));
         // SAFETY: the notes and the queue live to the end of the test, in which each proxy is run once.
         let task = |note: &Note| unsafe { Task::new::<Note>(note) };
         // SAFETY: as above.

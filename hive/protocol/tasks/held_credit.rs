@@ -63,7 +63,7 @@ impl HeldCredit {
             scope: Cell::new(ptr::null()),
             count: Cell::new(ptr::null()),
             set_ended: Cell::new(of_no_scope),
-            credit: Credit::none(),
+            credit: Credit::default(),
         }
     }
 

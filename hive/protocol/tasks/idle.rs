@@ -247,7 +247,7 @@ impl Team {
     pub(crate) fn send_to_mailbox(&self, id: u32, task: Task) {
         let _in_flight = self.track_in_flight();
         // Step: mailbox
-        self.slot(id).queues.push_to_mailbox(task);
+        self.slot(id).queues.mailbox.push(task);
         // Either the bee finds the task in its last check before it blocks, or it is seen blocked below. Pairs with the
         // fences in `TaskContext::go_to_sleep` and `TaskContext::park`.
         // Step: fence
@@ -260,7 +260,7 @@ impl Team {
 
     /// Whether there is a task that only the bee of `slot` may run, as far as this thread can see.
     pub(crate) fn has_mailbox_task(&self, slot: &Slot) -> bool {
-        self.sleep.supports_tasks() && slot.queues.has_mailbox_task()
+        self.sleep.supports_tasks() && !slot.queues.mailbox.is_empty()
     }
 
     /// Whether the worker of `slot`, which is surplus, is to run any task that there is: in a hive of the queen alone,
@@ -278,22 +278,11 @@ impl Team {
         slot.availability.is_awaited(|last_epoch| slot.is_in_task() && includes(last_epoch))
     }
 
-    /// Whether there may be a task in the deque of another bee than `bee`. It is cheap, and sometimes late: no bee
-    /// falls asleep on the strength of it.
-    pub(crate) fn may_have_task_in_deques(&self, bee: u32) -> bool {
-        self.sleep.supports_tasks() && self.deque_marks.is_another_marked(bee, self.hired.count())
-    }
-
-    /// Whether there may be a task in the injector.
-    pub(crate) fn may_have_injected_task(&self) -> bool {
-        self.sleep.supports_tasks() && !self.injector.is_empty()
-    }
-
     /// Whether there is a task that any bee may run, as far as this thread can see. Looks into the injector and every
     /// deque.
     pub(crate) fn has_queued_task(&self) -> bool {
         self.sleep.supports_tasks()
-            && (!self.injector.is_empty() || self.all_slots().any(|slot| !slot.queues.is_deque_empty()))
+            && (!self.injector.is_empty() || self.all_slots().any(|slot| !slot.queues.stealer.is_empty()))
     }
 
     /// How many tasks that any bee may run there are, as far as this thread can see. Counts up to `limit` of them.
@@ -303,7 +292,7 @@ impl Team {
             if count >= limit as usize {
                 break;
             }
-            count += slot.queues.deque_len();
+            count += slot.queues.stealer.len();
         }
         count.min(limit as usize) as u32
     }

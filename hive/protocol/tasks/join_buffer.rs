@@ -7,6 +7,7 @@ use std::cell::Cell;
 use crate::protocol::tasks::task::Task;
 
 /// The buffered second halves of one bee's joins, oldest first. Only that bee's thread touches it.
+#[derive(Default)]
 pub(crate) struct JoinBuffer {
     /// The tasks. Task number `n` is in the entry `n % ENTRIES`.
     tasks: [Cell<Option<Task>>; ENTRIES],
@@ -27,11 +28,6 @@ const CAPACITY: usize = 3;
 const ENTRIES: usize = CAPACITY.next_power_of_two();
 
 impl JoinBuffer {
-    /// An empty buffer.
-    pub(crate) fn new() -> Self {
-        Self { tasks: Default::default(), end: Cell::new(0), start: Cell::new(0) }
-    }
-
     /// Whether there is no task here.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
@@ -109,7 +105,7 @@ mod tests {
 
     #[test]
     fn joins_are_reclaimed_in_reverse_unless_they_were_popped_from_the_front() {
-        let buffer = JoinBuffer::new();
+        let buffer = JoinBuffer::default();
         let numbers = [(); CAPACITY].map(|()| buffer.push(task()));
         assert!(buffer.is_full());
         assert!(buffer.pop_oldest().is_some());

@@ -5,18 +5,14 @@
 use crate::protocol::Team;
 use crate::sync::{AtomicBool, Ordering, fence};
 
-/// A latch that one bee, its owner, waits for.
+/// A latch that one bee, its owner, waits for. At first it is not set.
+#[derive(Default)]
 pub(crate) struct Latch {
     /// False until `Team::set_latch` sets it; never reset.
     is_set: AtomicBool,
 }
 
 impl Latch {
-    /// A latch that is not set.
-    pub(crate) fn new() -> Self {
-        Self { is_set: AtomicBool::new(false) }
-    }
-
     /// Whether the latch is set. Everything that was done before it was set has then happened.
     #[inline]
     pub(crate) fn is_set(&self) -> bool {

@@ -43,7 +43,7 @@ impl TaskContext<'_> {
 
     /// Queues a task of a lone queen whose deque has as many as it is to have.
     pub(crate) fn keep_in_mailbox(&self, task: Task) {
-        self.slot().queues.push_to_mailbox(task);
+        self.slot().queues.mailbox.push(task);
         // Pairs with the fence in `share_lone_queens_tasks`.
         fence(Ordering::SeqCst);
         self.share_unless_alone();
@@ -52,7 +52,7 @@ impl TaskContext<'_> {
     /// Moves some tasks from a lone queen's mailbox to her deque, and returns the oldest.
     pub(super) fn take_kept_task(&self) -> Option<Task> {
         let _in_flight = self.team().track_in_flight();
-        let task = self.slot().queues.take_batch_from_mailbox(self.deque())?;
+        let task = self.slot().queues.mailbox.take_batch(self.deque())?;
         // While the tasks were moved they were in neither queue. So the fence that this executes comes after that.
         self.mark.announce_push();
         self.share_unless_alone();

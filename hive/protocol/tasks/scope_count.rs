@@ -15,6 +15,7 @@ use crate::sync::{AtomicU64, Ordering};
 pub(crate) struct ScopeCount(AtomicU64);
 
 /// How many tasks a bee may still spawn that are counted already. Only the thread of that bee uses it.
+#[derive(Default)]
 pub(crate) struct Credit(Cell<u64>);
 
 /// What is taken at one time. A sum of as many credits as there can be threads, or tasks that a thread is in the middle
@@ -80,12 +81,6 @@ impl ScopeCount {
 }
 
 impl Credit {
-    /// That of a bee that has none.
-    #[inline(always)]
-    pub(crate) fn none() -> Self {
-        Self(Cell::new(0))
-    }
-
     /// Adds a task that has ended, and is still counted.
     #[inline(always)]
     pub(crate) fn put_back(&self) {
@@ -111,7 +106,7 @@ mod tests {
     #[test]
     fn the_count_ends_with_the_last_task_whoever_has_spawned_it() {
         let count = ScopeCount::of_body();
-        let [body, parent, child, other] = [(); 4].map(|()| Credit::none());
+        let [body, parent, child, other] = [(); 4].map(|()| Credit::default());
         count.add(&body);
         count.add(&parent);
         count.add_from_another_thread();
@@ -127,6 +122,6 @@ mod tests {
         assert_eq!(body.0.get(), 1);
         count.add(&body);
         assert_eq!(body.0.get(), CREDIT);
-        assert!(!end(&count, Credit::none()) && !end(&count, Credit::none()) && end(&count, body));
+        assert!(!end(&count, Credit::default()) && !end(&count, Credit::default()) && end(&count, body));
     }
 }

@@ -55,12 +55,12 @@ impl TaskContext<'_> {
         self.find_task_with(Self::steal_anywhere)
     }
 
-    /// Whether there is anything that looks like a task for this bee. It is cheap, and sometimes late: no bee falls
-    /// asleep on the strength of it.
+    /// Whether there is anything that looks like a task for this bee, in a team that runs tasks. It is cheap, and
+    /// sometimes late: no bee falls asleep on the strength of it.
     pub(crate) fn may_find_task(&self) -> bool {
         // The marks say nothing of the bee's own queues, which cost it little to look into.
-        self.team.may_have_injected_task()
-            || (self.may_steal() && self.team.may_have_task_in_deques(self.id))
+        !self.team.injector.is_empty()
+            || (self.may_steal() && self.team.deque_marks.is_another_marked(self.id, self.team.hired.count()))
             || !self.deque().is_empty()
             || self.team.has_mailbox_task(self.slot)
     }
@@ -139,12 +139,12 @@ impl TaskContext<'_> {
     pub(super) fn take_from_mailbox(&self) -> Option<Task> {
         let queues = &self.slot.queues;
         if self.id > 0 || self.is_in_pool() {
-            return queues.take_from_mailbox();
+            return queues.mailbox.take();
         }
         if self.is_lone_queen() {
             return self.take_kept_task();
         }
-        self.take_batch(|deque| queues.take_batch_from_mailbox(deque))
+        self.take_batch(|deque| queues.mailbox.take_batch(deque))
     }
 
     /// Takes the oldest task of the bee's own deque, as a thief would.
@@ -229,8 +229,8 @@ impl TaskContext<'_> {
     fn steal_from_slot(&self, victim: &Slot, distance: Distance) -> Option<Task> {
         // So that not every thief looks into an empty deque, its mark is cleared.
         let mark = self.team.deque_marks.mark_of(victim.id);
-        if victim.queues.is_deque_empty() {
-            match mark.clear_if_empty(|| victim.queues.is_deque_empty()) {
+        if victim.queues.stealer.is_empty() {
+            match mark.clear_if_empty(|| victim.queues.stealer.is_empty()) {
                 DequeLook::HasTask => {}
                 DequeLook::Unmarked => return None,
                 DequeLook::Cleared => {
@@ -247,7 +247,7 @@ impl TaskContext<'_> {
         };
         let is_owner_at_work = || self.steal_pacing.is_owner_at_work(victim.id, victim.counters.progress());
         let is_lone = || self.deque().is_empty() && is_owner_at_work();
-        let task = self.steal_pacing.measure(steal, is_lone, || victim.queues.is_deque_empty())?;
+        let task = self.steal_pacing.measure(steal, is_lone, || victim.queues.stealer.is_empty())?;
         self.slot.counters.increment(match distance {
             Distance::Core => Counter::StealsInCore,
             Distance::Cluster => Counter::StealsInCluster,
@@ -304,8 +304,8 @@ mod tests {
     fn the_tasks_of_an_owner_that_is_blocked_are_stolen_without_pauses() {
         let policy = WaitPolicy::new(Duration::ZERO, None, 2, CpuMask::new());
         let shape = Shape::new(BarrierShape::Flat, &[], 2);
-        let team = Team::new(2, policy, LineChoice::new(1), Sleep::jec(), Neighbours::new(&[]), shape)
-            .with_pool_rules(PoolRules::new(2, false));
+        let (line, neighbours, rules) = (LineChoice::new(1), Neighbours::new(&[]), PoolRules::new(2, false));
+        let team = Team::new(2, policy, line, Sleep::jec(), neighbours, shape, Some(rules));
         team.resize(2, |_, _| Ok::<(), ()>(())).unwrap();
         let [owner, thief] = [0, 1].map(|bee| TaskContext::new(&team, bee));
         let spawn = || owner.push_and_notify(task());

@@ -176,7 +176,7 @@ mod tests {
     fn team(sleep: Sleep, bees: u32) -> Team {
         let policy = WaitPolicy::new(Duration::ZERO, None, bees as usize, CpuMask::new());
         let shape = Shape::new(BarrierShape::Flat, &[], bees);
-        let team = Team::new(bees, policy, LineChoice::new(1), sleep, Neighbours::new(&[]), shape);
+        let team = Team::new(bees, policy, LineChoice::new(1), sleep, Neighbours::new(&[]), shape, None);
         team.resize(bees, |_, _| Ok::<(), ()>(())).unwrap();
         team
     }

@@ -13,8 +13,7 @@ use crate::protocol::tasks::latch::Latch;
 use crate::protocol::tasks::linked_joins::LinkedJoins;
 use crate::protocol::tasks::pool_rules::PoolRules;
 use crate::protocol::tasks::task::Task;
-use crate::protocol::worker::slot::{Slot, SlotState};
-use crate::protocol::worker::task_phase::TaskPhase;
+use crate::protocol::worker::slot::{Slot, SlotState, TaskPhase};
 use crate::protocol::{QueenGuard, Team};
 use crate::sync::{Counter, Event, StealPacing, Worker, has_stack_room};
 
@@ -84,7 +83,7 @@ impl<'c> TaskContext<'c> {
             slot,
             deque: Some(slot.queues.acquire_deque()),
             mark: team.deque_marks.mark_of(id),
-            join_buffer: JoinBuffer::new(),
+            join_buffer: JoinBuffer::default(),
             linked_joins: LinkedJoins::new(),
             demand: team.sleep.demand(),
             pool_rules: team.fixed.pool_rules,
@@ -359,7 +358,9 @@ impl<'c> TaskContext<'c> {
     /// Runs tasks until `latch` is set, and sleeps while there are none. The bee is the latch's owner. `floor`: what
     /// `deque_floor` said as that began which the latch stands for; `usize::MAX`: nothing of it is in the bee's deque.
     pub(crate) fn wait_until(&self, latch: &Latch, floor: usize) {
-        self.wait_until_found(latch, None, floor);
+        if !latch.is_set() {
+            self.wait_until_found(latch, None, floor);
+        }
     }
 
     /// Does the same for `latch` of `job`, the second half of a join whose task has been shared. If no bee has begun

@@ -111,11 +111,4 @@ impl<'c> TaskContext<'c> {
             self.run(task);
         }
     }
-
-    /// Waits for `latch`, which this bee owns: see [`wait_until`](Self::wait_until).
-    pub(crate) fn wait_in_pool(&self, latch: &Latch, floor: usize) {
-        if !latch.is_set() {
-            self.wait_until(latch, floor);
-        }
-    }
 }

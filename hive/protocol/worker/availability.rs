@@ -8,11 +8,10 @@
 //! two costs it nothing, because the leader executes a heavy one (`sys/asymmetric_fence.rs`): it has been waiting
 //! anyway. So regions that follow one another closely touch nothing here that another bee writes to.
 
-use std::fmt;
-
 use crate::sync::{AtomicU64, Ordering, fence, light_fence};
 
-/// What decides who runs the worker's next part.
+/// What decides who runs the worker's next part. At first the worker is away, and has never been there.
+#[derive(Default)]
 pub(crate) struct Availability {
     /// If the worker is away: the epoch of the last region that it need not run. Only leaders that excuse it change the
     /// word then. If it is present: `PRESENT`, or the epoch of a region with the flag `WANTED`.
@@ -33,11 +32,6 @@ fn is_away(word: u64) -> bool {
 }
 
 impl Availability {
-    /// A worker that is away, and has never been there.
-    pub(crate) fn away() -> Self {
-        Self { word: AtomicU64::new(0), begun: AtomicU64::new(0) }
-    }
-
     /// Says of a worker that is about to be hired that it is away, and that it has no part in the region of `epoch` and
     /// in those before. No thread uses the word yet.
     pub(crate) fn reset(&self, epoch: u64) {
@@ -135,22 +129,13 @@ impl Availability {
     }
 }
 
-impl fmt::Debug for Availability {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.word.load(Ordering::Relaxed) {
-            epoch if is_away(epoch) => write!(f, "away since region {epoch}"),
-            _ => f.write_str("present"),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_worker_that_is_away_is_excused_once_from_each_region() {
-        let availability = Availability::away();
+        let availability = Availability::default();
         availability.reset(5);
         let excuses = [6, 6, 8].map(|epoch| availability.try_excuse(epoch, true));
         assert_eq!(excuses, [true, false, true]);
@@ -160,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_worker_that_has_run_its_part_and_left_is_not_excused_from_it() {
-        let availability = Availability::away();
+        let availability = Availability::default();
         assert_eq!(availability.come_back(), 0);
         assert_eq!(availability.leave(7), 7);
         assert!(!availability.want(7));
@@ -170,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_worker_that_is_present_is_excused_if_it_is_wanted_before_it_begins() {
-        let availability = Availability::away();
+        let availability = Availability::default();
         availability.come_back();
         assert!(availability.begin(1));
         assert!(!availability.want(1) && !availability.try_excuse(1, true));
@@ -189,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_part_that_is_wanted_is_the_workers_if_it_begins_in_time() {
-        let availability = Availability::away();
+        let availability = Availability::default();
         availability.come_back();
         assert!(availability.want(3) && availability.begin(3));
         assert!(!availability.try_excuse(3, true));

@@ -9,6 +9,7 @@
 use crate::sync::{AtomicU32, Ordering};
 
 /// Where a bee was when it had last been woken for a task, and who had woken it.
+#[derive(Default)]
 pub(crate) struct LastCpu {
     /// The CPU, plus one. 0: not known.
     cpu: AtomicU32,
@@ -26,11 +27,6 @@ pub(crate) struct TaskWake {
 }
 
 impl LastCpu {
-    /// Not known.
-    pub(crate) fn new() -> Self {
-        Self { cpu: AtomicU32::new(0), wake: AtomicU32::new(0) }
-    }
-
     /// Notes that the bee, which calls this, has woken up on `cpu` by `wake`.
     pub(crate) fn note(&self, cpu: usize, wake: TaskWake) {
         // Relaxed, all here: the CPU is a hint, since the bee may have been moved, and only the bee itself asks for the
@@ -58,7 +54,7 @@ mod tests {
 
     #[test]
     fn the_last_wake_counts_and_is_taken_once() {
-        let last_cpu = LastCpu::new();
+        let last_cpu = LastCpu::default();
         assert_eq!((last_cpu.get(), last_cpu.take_wake()), (None, None));
         let wakes = [(4, false), (0, true)].map(|(waker, is_on_wakers_cpu)| TaskWake { waker, is_on_wakers_cpu });
         last_cpu.note(3, wakes[0]);

@@ -216,7 +216,7 @@ impl<'h, 'c> Worker<'h, 'c> {
         // Not where regions follow each other at once: there this would take too long.
         self.team.restore_float_mode();
         // SAFETY: as in `run_region`.
-        let body = unsafe { self.start_line.order() }.body_fn.key().hash();
+        let body = unsafe { self.start_line.order() }.body_fn.hash();
         let ran = self.run_region(word);
         let part = wait.part();
         let (policy, binding) = (self.team.policy(), &self.slot.sleep_binding);
@@ -374,7 +374,10 @@ impl<'h, 'c> Worker<'h, 'c> {
             // Step: terminated
             SlotState::Terminated => {
                 // The last tasks are run by whichever worker finds them, before it ends.
-                self.drain_tasks();
+                // Step: find
+                if self.team.sleep.supports_tasks() {
+                    self.task_context.run_all();
+                }
                 return ControlFlow::Break(());
             }
             // AWAKE again: a grow has cancelled the order to park.
@@ -393,16 +396,6 @@ impl<'h, 'c> Worker<'h, 'c> {
             return None;
         }
         self.task_context.surplus_task().or_else(|| self.task_context.leave_search_phase())
-    }
-
-    /// Runs what is still queued when the hive ends.
-    fn drain_tasks(&self) {
-        if self.team.sleep.supports_tasks() {
-            // Step: find
-            while let Some(task) = self.task_context.find_task_exhaustively() {
-                self.task_context.run(task);
-            }
-        }
     }
 
     /// Falls asleep, or runs a task that is found on the way. Break: the worker has not slept, because something was

@@ -5,7 +5,6 @@
 //! See `docs/resize.md`.
 
 pub(crate) mod availability;
-pub(crate) mod hired;
 pub(crate) mod last_cpu;
 pub(crate) mod main_loop;
 pub(crate) mod nearest_sleepers;
@@ -17,7 +16,6 @@ pub(crate) mod resize;
 pub(crate) mod slot;
 pub(crate) mod slot_table;
 pub(crate) mod snapshot;
-pub(crate) mod task_phase;
 pub(crate) mod wake;
 pub(crate) mod wake_for_tasks;
 pub(crate) mod wake_range;

@@ -3,8 +3,6 @@
 //! says which bees are, because the sleepers need not be in that team. Whoever has tasks to be run looks there for bees
 //! to wake. The steps and the proof are in `docs/resize.md` and `docs/sleep.md`.
 
-use std::fmt;
-
 use crossbeam_utils::CachePadded;
 
 use crate::sync::{AtomicU64, Ordering};
@@ -20,7 +18,7 @@ use crate::sync::{AtomicU64, Ordering};
 ///
 /// - `bees`: the bees that are not surplus, the queen included.
 /// - `sleeping`: the bees in state ASLEEP, and those about to be.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OccupancyCounts(u64);
 
 impl OccupancyCounts {
@@ -41,12 +39,6 @@ impl OccupancyCounts {
     #[inline(always)]
     pub(crate) fn all_workers_sleep(self) -> bool {
         self.sleeping() > 0 && self.sleeping() + 1 >= self.bees()
-    }
-}
-
-impl fmt::Debug for OccupancyCounts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bees, {} sleeping", self.bees(), self.sleeping())
     }
 }
 

@@ -13,6 +13,7 @@ use crate::sync::{AtomicU32, Condvar, Mutex, Ordering, WaitPolicy};
 const HAS_WAITERS: u32 = 1 << 31;
 
 /// The count of pending parks, with what a thread blocks on until it is zero.
+#[derive(Default)]
 pub(crate) struct PendingParks {
     /// Low 31 bits: the count. Bit 31: `HAS_WAITERS`.
     word: CachePadded<AtomicU32>,
@@ -24,11 +25,6 @@ pub(crate) struct PendingParks {
 }
 
 impl PendingParks {
-    /// No pending park.
-    pub(crate) fn new() -> Self {
-        Self { word: CachePadded::new(AtomicU32::new(0)), lock: Mutex::new(()), all_parked: Condvar::new() }
-    }
-
     /// The pending parks now.
     pub(crate) fn count(&self) -> u32 {
         // Acquire: pairs with the Release in `remove`. A caller that reads zero sees what each worker did before it
@@ -58,7 +54,7 @@ impl PendingParks {
     /// Wakes all threads that block until the count is zero.
     #[cold]
     fn wake_waiters(&self) {
-        let _lock = self.lock.lock().expect("no code that can panic runs under this lock");
+        let _lock = self.lock.lock();
         self.all_parked.notify_all();
     }
 
@@ -75,7 +71,7 @@ impl PendingParks {
     /// Blocks until the count is zero.
     #[cold]
     fn block_until_zero(&self) {
-        let mut lock = self.lock.lock().expect("no code that can panic runs under this lock");
+        let mut lock = self.lock.lock();
         // Sets the flag and reads the count in one step, so that the `remove` that makes the count zero sees the flag
         // or this sees zero. Acquire: pairs with the Release in `remove`.
         while self.word.fetch_or(HAS_WAITERS, Ordering::Acquire) & !HAS_WAITERS > 0 {
@@ -97,7 +93,7 @@ mod tests {
     #[test]
     fn waiting_ends_at_zero_and_not_before() {
         let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
-        let pending_parks = PendingParks::new();
+        let pending_parks = PendingParks::default();
         pending_parks.wait_until_zero(&policy);
         pending_parks.add();
         pending_parks.add();

@@ -6,7 +6,6 @@
 //! region runs, and waits neither for the region nor for any bee. The lock of `ResizeState` keeps resizes apart.
 
 use std::ops::{DerefMut, Range};
-use std::sync::PoisonError;
 
 use crate::protocol::Team;
 use crate::protocol::tasks::task::Task;
@@ -14,7 +13,8 @@ use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::protocol::worker::snapshot::Instrumentation;
 use crate::sync::{Counter, Event, Log, MAX_LOG_ENTRIES, Mutex, Ordering, fence};
 
-/// What a resize needs. Its lock is held for as long as the resize takes.
+/// What a resize needs. Its lock is held for as long as the resize takes. The only code under it that can panic is the
+/// caller's `hire`; the workers hired before that are already counted, and nothing else has been changed.
 #[derive(Default)]
 pub(crate) struct ResizeState {
     /// The sizes that the hive has had, each with its time. It is written only in a hive that is traced.
@@ -96,11 +96,7 @@ impl Team {
 
     /// The slot of a worker that is being hired. It starts PARKED.
     fn new_slot(&self, id: u32) -> Slot {
-        let slot = Slot::new(id, SlotState::Parked);
-        let slot = match self.fixed.pool_rules {
-            Some(rules) => slot.with_pool_rules(rules),
-            None => slot,
-        };
+        let slot = Slot::new(id, SlotState::Parked, self.fixed.pool_rules);
         if self.fixed.instrumentation.has(Instrumentation::LOGGED) {
             slot.log.open(MAX_LOG_ENTRIES);
         }
@@ -109,7 +105,7 @@ impl Team {
 
     /// Begins the log of the sizes that the hive has, with the queen alone.
     pub(crate) fn begin_size_log(&self) {
-        let resize_state = lock_resize_state(&self.resize_state);
+        let resize_state = self.resize_state.lock();
         resize_state.log.open(MAX_LOG_ENTRIES);
         resize_state.log.write(Event::TeamSize(1));
     }
@@ -117,7 +113,7 @@ impl Team {
     /// The sizes that the hive has had, each with the time at which it got that size. Empty in a hive that is not
     /// traced.
     pub(crate) fn sizes(&self) -> Vec<(u64, Event)> {
-        lock_resize_state(&self.resize_state).log.entries().collect()
+        self.resize_state.lock().log.entries().collect()
     }
 
     /// Makes bee `id` surplus. A worker that is asleep is parked without being woken: only its state changes, and it
@@ -249,10 +245,10 @@ impl Team {
 
     /// Terminates all workers. Call when no region runs and none will start. It does not wait for the threads to end.
     pub(crate) fn terminate_all(&self) {
-        let mut resize_state = lock_resize_state(&self.resize_state);
+        let mut resize_state = self.resize_state.lock();
         resize_state.is_terminated = true;
         // Before any worker is terminated: see `inject_to_bee_or_any`.
-        *self.addressees.lock().unwrap_or_else(PoisonError::into_inner) = 0..0;
+        *self.addressees.lock() = 0..0;
         for id in 1..=self.hired.count() {
             let slot = self.slot(id);
             // The former state tells which counts the worker is still in, and whether it waits for a post.
@@ -273,7 +269,7 @@ impl Team {
     /// Terminates worker `id`, which has been counted as hired, if `terminate_all` has been called. For a worker whose
     /// hire was taken for a failure: then `terminate_all` may not have known of it.
     pub(crate) fn terminate_if_ended(&self, id: u32) {
-        let resize_state = lock_resize_state(&self.resize_state);
+        let resize_state = self.resize_state.lock();
         if resize_state.is_terminated {
             let slot = self.slot(id);
             let state = slot.terminate();
@@ -291,20 +287,20 @@ impl Team {
     /// The lock is held until the task is in the mailbox, so that the bee is terminated after that, if at all: a worker
     /// looks into its mailbox once more when it finds itself terminated.
     pub(crate) fn inject_to_bee_or_any(&self, id: u32, task: Task) {
-        let addressees = self.addressees.lock().unwrap_or_else(PoisonError::into_inner);
+        let addressees = self.addressees.lock();
         if addressees.contains(&id) {
-            self.inject_to(id, task);
+            self.send_to_mailbox(id, task);
         } else {
             drop(addressees);
             self.inject(task);
         }
     }
 
-    /// Runs `send`, which sends a task to each of several bees, by the function above or by `inject_to`. However many
-    /// threads do that at the same time, all bees get these tasks in the same order. Otherwise each of two bees could
-    /// wait in a task of its own, as at a barrier, for the other one to come there.
+    /// Runs `send`, which sends a task to each of several bees, by the function above or by `send_to_mailbox`. However
+    /// many threads do that at the same time, all bees get these tasks in the same order. Otherwise each of two bees
+    /// could wait in a task of its own, as at a barrier, for the other one to come there.
     pub(crate) fn send_in_one_order<R>(&self, send: impl FnOnce() -> R) -> R {
-        let _turn = self.broadcasts.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.broadcasts.lock();
         send()
     }
 
@@ -312,7 +308,7 @@ impl Team {
     /// the others get tasks for them alone. What has been queued for a bee that is not there, any bee may run.
     pub(crate) fn end_hiring(&self, first: u32) {
         let hired = self.hired.count();
-        let mut addressees = self.addressees.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut addressees = self.addressees.lock();
         *addressees = first.max(addressees.start)..addressees.end.min(hired + 1);
         // Nothing is put there from here on.
         drop(addressees);
@@ -328,14 +324,8 @@ impl Team {
 
     /// Locks the state of resizes. None if the workers have been terminated.
     fn lock_unless_terminated(&self) -> Option<impl DerefMut<Target = ResizeState> + '_> {
-        Some(lock_resize_state(&self.resize_state)).filter(|resize_state| !resize_state.is_terminated)
+        Some(self.resize_state.lock()).filter(|resize_state| !resize_state.is_terminated)
     }
-}
-
-/// Locks `resize_state`, poisoned or not. The only code under the lock that can panic is the caller's `hire`; the
-/// workers hired before that are already counted, and nothing else had been changed.
-fn lock_resize_state(resize_state: &Mutex<ResizeState>) -> impl DerefMut<Target = ResizeState> + '_ {
-    resize_state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -355,7 +345,7 @@ mod tests {
     fn a_panic_while_a_bee_is_hired_leaves_the_resize_state_as_it_was() {
         let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
         let shape = Shape::new(BarrierShape::Flat, &[], 4);
-        let team = Team::new(4, policy, LineChoice::new(1), Sleep::jec(), Neighbours::new(&[]), shape);
+        let team = Team::new(4, policy, LineChoice::new(1), Sleep::jec(), Neighbours::new(&[]), shape, None);
         let hired = catch_unwind(AssertUnwindSafe(|| {
             team.resize(4, |id, _| if id < 2 { Ok::<(), ()>(()) } else { panic!("as expected") })
         }));

@@ -32,7 +32,6 @@ use crate::protocol::tasks::pool_rules::PoolRules;
 use crate::protocol::tasks::queues::LocalQueues;
 use crate::protocol::worker::availability::Availability;
 use crate::protocol::worker::last_cpu::LastCpu;
-use crate::protocol::worker::task_phase::TaskPhaseWord;
 use crate::protocol::worker::wake_range::{WakeRange, WakeRequest};
 use crate::sync::{
     ActivityCell, AtomicBool, AtomicU32, BeeCounters, Event, Log, Ordering, Semaphore, SleepBinding, WaitPolicy,
@@ -59,21 +58,8 @@ pub(crate) enum SlotState {
 }
 
 impl SlotState {
-    /// The state with these bits.
-    ///
-    /// # Panics
-    /// On bits that are no state, which a slot never has.
-    fn from_bits(bits: u32) -> Self {
-        match bits {
-            0 => Self::Awake,
-            1 => Self::Asleep,
-            2 => Self::Notified,
-            3 => Self::Surplus,
-            4 => Self::Parked,
-            5 => Self::Terminated,
-            _ => unreachable!("no bee is ever in state {bits}"),
-        }
-    }
+    /// All states, each at the place of its number.
+    const ALL: [Self; 6] = [Self::Awake, Self::Asleep, Self::Notified, Self::Surplus, Self::Parked, Self::Terminated];
 
     /// Whether the bee is blocked on its semaphore, or about to be, so that another thread that ends this state owes
     /// the semaphore a post.
@@ -93,6 +79,37 @@ impl SlotState {
                 | (Parked, Surplus | Notified)
                 | (_, Terminated)
         )
+    }
+}
+
+/// What a worker that is in no region does about tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum TaskPhase {
+    /// Nothing. Before it looks for a task it must look for announcements.
+    Idle = 0,
+    /// It looks for a task. Soon it will be in one, or be idle again.
+    Looking = 1,
+    /// It is in the middle of a task.
+    InTask = 2,
+}
+
+/// The phase of one bee, at first `Idle`. Only the bee's own thread changes it; a thread that announces a region reads
+/// it: see `region/announcement.rs`.
+#[derive(Default)]
+pub(crate) struct TaskPhaseWord(AtomicU32);
+
+impl TaskPhaseWord {
+    /// Sets the phase of the calling bee.
+    pub(crate) fn set(&self, phase: TaskPhase) {
+        // Relaxed: the one change that has to be ordered, to `Looking`, is ordered by the fence in
+        // `Team::try_mark_looking`.
+        self.0.store(phase as u32, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> TaskPhase {
+        // Relaxed: the fence in `Team::try_announce_region` orders this load after the announcement.
+        [TaskPhase::Idle, TaskPhase::Looking, TaskPhase::InTask][self.0.load(Ordering::Relaxed) as usize]
     }
 }
 
@@ -140,31 +157,26 @@ pub(crate) struct Slot {
 
 impl Slot {
     /// The slot of bee `id`, with empty queues, in state `state`: AWAKE for the queen, PARKED for a worker that is
-    /// about to be hired.
-    pub(crate) fn new(id: u32, state: SlotState) -> Self {
+    /// about to be hired. `pool_rules`: those of the task pool that the bee belongs to, if it does.
+    pub(crate) fn new(id: u32, state: SlotState, pool_rules: Option<PoolRules>) -> Self {
         Self {
             id,
             state: AtomicU32::new(state as u32),
             blocked_at_barrier: AtomicBool::new(false),
-            availability: Availability::away(),
+            availability: Availability::default(),
             sleep_binding: SleepBinding::default(),
             semaphore: Semaphore::new(),
             was_asleep: AtomicBool::new(false),
-            wake_range: WakeRange::new(),
-            wake_request: WakeRequest::new(),
-            last_cpu: LastCpu::new(),
-            phase: TaskPhaseWord::new(),
-            queues: LocalQueues::new(),
+            wake_range: WakeRange::default(),
+            wake_request: WakeRequest::default(),
+            last_cpu: LastCpu::default(),
+            phase: TaskPhaseWord::default(),
+            queues: LocalQueues::new(pool_rules.is_some_and(|rules| rules.is_breadth_first)),
             exchange_slots: ExchangeSlots::new(),
             counters: CachePadded::default(),
             activity: ActivityCell::default(),
             log: CachePadded::default(),
         }
-    }
-
-    /// The same slot in the team of a task pool, with queues that follow its rules.
-    pub(crate) fn with_pool_rules(self, rules: PoolRules) -> Self {
-        Self { queues: if rules.is_breadth_first { LocalQueues::breadth_first() } else { self.queues }, ..self }
     }
 
     /// Whether the state is AWAKE. The main loop asks this in every round.
@@ -179,7 +191,7 @@ impl Slot {
     pub(crate) fn state(&self) -> SlotState {
         // Relaxed: a caller that acts on the state does so by `change`, which succeeds only if the state is still the
         // same.
-        SlotState::from_bits(self.state.load(Ordering::Relaxed))
+        SlotState::ALL[self.state.load(Ordering::Relaxed) as usize]
     }
 
     /// Changes the state from `from` to `to` if it is `from`, and returns whether it was. If it was, no other thread
@@ -221,7 +233,7 @@ mod tests {
 
     #[test]
     fn only_one_of_two_changes_of_a_state_succeeds() {
-        let slot = Slot::new(1, SlotState::Parked);
+        let slot = Slot::new(1, SlotState::Parked, None);
         assert!(slot.change(SlotState::Parked, SlotState::Notified));
         assert!(!slot.change(SlotState::Parked, SlotState::Notified));
         assert_eq!(slot.state(), SlotState::Notified);
@@ -230,7 +242,7 @@ mod tests {
     #[test]
     fn whoever_unblocks_a_bee_says_which_state_it_was_in() {
         for (from, was_asleep) in [(SlotState::Asleep, true), (SlotState::Parked, false)] {
-            let slot = Slot::new(1, from);
+            let slot = Slot::new(1, from, None);
             assert_eq!(slot.terminate(), from);
             assert!(from.is_blocked());
             slot.unblock(from);
@@ -243,6 +255,6 @@ mod tests {
     #[should_panic(expected = "does not go from Awake to Parked")]
     #[cfg(debug_assertions)]
     fn a_transition_that_is_not_in_the_diagram_is_refused() {
-        Slot::new(1, SlotState::Awake).change(SlotState::Awake, SlotState::Parked);
+        Slot::new(1, SlotState::Awake, None).change(SlotState::Awake, SlotState::Parked);
     }
 }

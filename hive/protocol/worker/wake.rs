@@ -222,7 +222,7 @@ impl Team {
         if !self.is_any_asleep(word.bees()) {
             return Sleepers { some_asleep: false, is_timed: false };
         }
-        let is_short = self.cold_parts.are_short(body.key().hash());
+        let is_short = self.cold_parts.are_short(body.hash());
         // Where a worker sleeps unbound it also runs unbound, if that cannot be for long.
         self.wake_groups(parts, if is_short { Rebind::No } else { Rebind::Yes });
         // On a core that has been idle, to read the clock takes microseconds.

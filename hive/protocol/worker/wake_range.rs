@@ -6,14 +6,10 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, ticks};
 
 /// The bees that the owner of this slot has to wake for a region, as soon as it has been woken itself: those of the
 /// group that it receives regions in, from the one after it up to, and without, this number. 0: none.
+#[derive(Default)]
 pub(crate) struct WakeRange(AtomicU32);
 
 impl WakeRange {
-    /// No bees.
-    pub(crate) fn new() -> Self {
-        Self(AtomicU32::new(0))
-    }
-
     /// Asks for the bees after the owner and below number `end`. Called by a thread that is about to wake the owner. If
     /// the wake fails, that thread takes the request back with `take`.
     pub(crate) fn set(&self, end: u32) {
@@ -38,6 +34,7 @@ impl WakeRange {
 ///
 /// The thread that has won the change out of ASLEEP writes this, before it posts the semaphore. So only one thread
 /// writes it at a time, and what the bee reads never comes from another wake.
+#[derive(Default)]
 pub(crate) struct WakeRequest {
     /// The number of the waker, plus one. 0: the bee was not woken for tasks.
     waker: AtomicU32,
@@ -48,11 +45,6 @@ pub(crate) struct WakeRequest {
 }
 
 impl WakeRequest {
-    /// No request.
-    pub(crate) fn new() -> Self {
-        Self { waker: AtomicU32::new(0), others: AtomicU32::new(0), woken_at: AtomicU64::new(0) }
-    }
-
     /// Notes that bee `waker` wakes this one and asks it to wake `others` more. The caller has won the change out of
     /// ASLEEP and has not posted the semaphore yet.
     pub(crate) fn set(&self, waker: u32, others: u32) {

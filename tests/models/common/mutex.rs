@@ -8,6 +8,7 @@ use std::sync::LockResult;
 
 use super::{give_way, raw};
 
+#[derive(Default)]
 pub(crate) struct Mutex<T>(raw::Mutex<T>);
 
 impl<T> Mutex<T> {
@@ -15,8 +16,8 @@ impl<T> Mutex<T> {
         Self(raw::Mutex::new(value))
     }
 
-    pub(crate) fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
-        Ok(MutexGuard { mutex: self, guard: Some(self.0.lock().expect("nobody panics under a lock")) })
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        MutexGuard { mutex: self, guard: Some(self.0.lock().expect("nobody panics under a lock")) }
     }
 }
 
@@ -41,6 +42,7 @@ impl<T> DerefMut for MutexGuard<'_, T> {
     }
 }
 
+#[derive(Default)]
 pub(crate) struct Condvar(raw::Condvar);
 
 impl Condvar {
@@ -70,5 +72,5 @@ pub(crate) fn wait_briefly<'m, T>(_: &Condvar, guard: MutexGuard<'m, T>, _looks:
     let mutex = guard.mutex;
     drop(guard);
     give_way();
-    mutex.lock().expect("nobody panics under a lock")
+    mutex.lock()
 }

@@ -26,7 +26,7 @@ impl<T> List<T> {
     }
 
     fn push(&self, item: T) {
-        let mut items = self.items.lock().expect("nobody panics under this lock");
+        let mut items = self.items.lock();
         items.push_back(item);
         // Release: pairs with the Acquire in `len`, as in the real queues: a thread that sees the new length sees what
         // was done before the push.
@@ -37,7 +37,7 @@ impl<T> List<T> {
         if self.is_empty() {
             return None;
         }
-        let mut items = self.items.lock().expect("nobody panics under this lock");
+        let mut items = self.items.lock();
         let item = take(&mut items);
         self.len.store(items.len() as u32, Ordering::Release);
         // Release: as in `push`.
@@ -69,11 +69,13 @@ impl<T> List<T> {
 
 pub(crate) struct Injector<T>(List<T>);
 
-impl<T> Injector<T> {
-    pub(crate) fn new() -> Self {
+impl<T> Default for Injector<T> {
+    fn default() -> Self {
         Self(List::new())
     }
+}
 
+impl<T> Injector<T> {
     pub(crate) fn push(&self, item: T) {
         self.0.push(item);
     }

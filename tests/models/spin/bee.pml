@@ -473,7 +473,7 @@ follow_state:
     :: state[me] == TERMINATED
     :: else -> goto top
     fi;
-    /* Step: drain_tasks: find */
+    /* Step: handle_state: find */
     find_job();
     if
     :: found != NO_PLACE -> work(); run_found(); goto top

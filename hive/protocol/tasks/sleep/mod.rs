@@ -7,13 +7,11 @@
 //! `tasks/idle.rs`: the change of state, the fences, the last check, and the semaphore. See `docs/sleep.md`.
 
 pub(crate) mod jec;
-pub(crate) mod jec_counters;
 pub(crate) mod notify;
 pub(crate) mod tickle;
 
 use crate::protocol::tasks::demand::{Demand, DemandReading};
 use crate::protocol::tasks::sleep::jec::Jec;
-use crate::protocol::tasks::sleep::jec_counters::SleepCounts;
 use crate::protocol::tasks::sleep::notify::Notify;
 use crate::protocol::tasks::sleep::tickle::Tickle;
 use crate::sync::AtomicU64;
@@ -104,9 +102,6 @@ trait SleepAlgorithm {
 
     /// A bee that searches would take the joins of others again, after it has left them alone for a while.
     fn ask(&self) {}
-
-    /// How many bees would like to have work, asleep or not. A hint.
-    fn inactive(&self) -> u32;
 }
 
 /// The sleep protocol of a team.
@@ -164,12 +159,12 @@ impl Sleep {
 
     /// The jobs event counter, the default.
     pub(crate) fn jec() -> Self {
-        Self::by(Selected::Jec(Jec::new()))
+        Self::by(Selected::Jec(Jec::default()))
     }
 
     /// One sleepy bee at a time, and all sleepers woken at once.
     pub(crate) fn tickle() -> Self {
-        Self::by(Selected::Tickle(Tickle::new()))
+        Self::by(Selected::Tickle(Tickle::default()))
     }
 
     /// One bee told at a time, for a team of up to `max_bees` bees.
@@ -199,14 +194,15 @@ impl Sleep {
         notify_bee(bee: u32, notification: Notification) -> NotifyOutcome, without tasks NotifyOutcome::MustWake;
         notification(me: u32) -> Option<Notification>, without tasks None;
         ask(), without tasks ();
-        inactive() -> u32, without tasks 0;
     }
 
-    /// How many bees would like to have work by what one of them has read of their demand.
+    /// How many bees would like to have work, asleep or not, by what one of them has read of their demand. A hint.
     pub(crate) fn inactive_at(&self, reading: DemandReading) -> u32 {
         match &self.protocol {
-            Selected::Jec(_) => SleepCounts::of(reading).inactive(),
-            Selected::NoTasks | Selected::Tickle(_) | Selected::Notify(_) => self.inactive(),
+            Selected::NoTasks => 0,
+            Selected::Jec(_) => Jec::inactive_at(reading),
+            Selected::Tickle(tickle) => tickle.inactive(),
+            Selected::Notify(notify) => notify.inactive(),
         }
     }
 

@@ -63,6 +63,12 @@ impl Notify {
         Self { notifiable: CachePadded::new(AtomicU32::new(0)), states }
     }
 
+    /// The notifiable bees.
+    pub(crate) fn inactive(&self) -> u32 {
+        // Relaxed: a hint.
+        self.notifiable.load(Ordering::Relaxed)
+    }
+
     /// The state of a bee.
     fn state(&self, bee: u32) -> u32 {
         // Relaxed: a hint. A caller that acts on it does so by `change`, or is the bee itself.
@@ -194,13 +200,6 @@ impl SleepAlgorithm for Notify {
             NOTIFIED_OF_MAILBOX => Some(Notification::Mailbox),
             state => Some(Notification::DequeOf(state - NOTIFIED_OF_WORK)),
         }
-    }
-
-    /// The notifiable bees.
-    #[inline(always)]
-    fn inactive(&self) -> u32 {
-        // Relaxed: a hint.
-        self.notifiable.load(Ordering::Relaxed)
     }
 }
 

@@ -11,7 +11,8 @@ use crate::sync::{AtomicU32, Ordering};
 /// bee is sleepy.
 const ASLEEP: u32 = 1;
 
-/// The protocol.
+/// The protocol. At first no bee is asleep, sleepy or without work.
+#[derive(Default)]
 pub(crate) struct Tickle {
     /// See `ASLEEP`. Written by bees that become sleepy, fall asleep or find work, and by those that post.
     word: AtomicU32,
@@ -20,9 +21,10 @@ pub(crate) struct Tickle {
 }
 
 impl Tickle {
-    /// No bee is asleep, sleepy or without work.
-    pub(crate) fn new() -> Self {
-        Self { word: AtomicU32::new(0), inactive: AtomicU32::new(0) }
+    /// The bees without work.
+    pub(crate) fn inactive(&self) -> u32 {
+        // Relaxed: a hint.
+        self.inactive.load(Ordering::Relaxed)
     }
 
     /// The word in which bee `bee` is the sleepy one and no bee is asleep.
@@ -101,12 +103,6 @@ impl SleepAlgorithm for Tickle {
             0
         }
     }
-
-    #[inline(always)]
-    fn inactive(&self) -> u32 {
-        // Relaxed: a hint.
-        self.inactive.load(Ordering::Relaxed)
-    }
 }
 
 #[cfg(test)]
@@ -115,7 +111,7 @@ mod tests {
 
     #[test]
     fn one_bee_at_a_time_is_sleepy() {
-        let tickle = Tickle::new();
+        let tickle = Tickle::default();
         let first = tickle.announce_sleepy(3).expect("nobody else is");
         assert_eq!(tickle.announce_sleepy(3), Some(first), "still");
         assert_eq!(tickle.announce_sleepy(4), None);
@@ -125,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_bee_that_finds_work_lets_another_be_sleepy() {
-        let tickle = Tickle::new();
+        let tickle = Tickle::default();
         tickle.begin_search(1);
         tickle.announce_sleepy(1).unwrap();
         tickle.end_search(1);
@@ -134,7 +130,7 @@ mod tests {
 
     #[test]
     fn new_jobs_wake_the_sleepy_bee_and_all_sleepers() {
-        let tickle = Tickle::new();
+        let tickle = Tickle::default();
         assert_eq!(tickle.announce_jobs(1), 0, "nobody sleeps");
         let sleepy = tickle.announce_sleepy(1).unwrap();
         assert_eq!(tickle.announce_jobs(1), 0, "nobody sleeps yet");

@@ -100,7 +100,7 @@ impl Hive {
     /// A hive of the queen alone. `addresses` are the locations of the first bees, which are grouped by node.
     fn with_addresses(addresses: &[Location], max_bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
         let shape = Shape::new(BarrierShape::Node, addresses, max_bees);
-        let team = Team::new(max_bees, policy, LineChoice::new(1), sleep, Neighbours::new(addresses), shape);
+        let team = Team::new(max_bees, policy, LineChoice::new(1), sleep, Neighbours::new(addresses), shape, None);
         Self { team: Arc::new(team), task_contexts: Rc::default() }
     }
 

@@ -58,7 +58,7 @@ impl Hive {
     pub(crate) fn with(max_bees: u32, bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
         let addresses = random_addresses(max_bees);
         let shape = Shape::new(BarrierShape::Cluster, &addresses, max_bees);
-        let team = Team::new(max_bees, policy, LineChoice::new(1), sleep, Neighbours::new(&addresses), shape);
+        let team = Team::new(max_bees, policy, LineChoice::new(1), sleep, Neighbours::new(&addresses), shape, None);
         let hive = Self { team: Arc::new(team), workers: Arc::default() };
         hive.grow_to(bees);
         hive

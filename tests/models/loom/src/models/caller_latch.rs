@@ -33,7 +33,7 @@ struct Frame {
 
 /// The caller waits for a task: it polls so often, or for ever, and then sleeps.
 fn wait(polls: Option<u32>) {
-    let latch = CallerLatch::new();
+    let latch = CallerLatch::default();
     let (semaphore, result, is_gone) = (Semaphore::new(), Datum::new(0), Datum::new(0));
     let frame = Arc::new(Frame { latch, semaphore, result, is_gone });
     exploration::explore();

@@ -152,7 +152,7 @@ fn join_beside_region() {
 #[expect(unsafe_code, reason = "sets a latch")]
 fn join_as_queen(hive: &Hive, lock: QueenGuard<'_>) {
     let hand = TaskContext::for_queen(&hive.team, lock);
-    let latch = Arc::new(Latch::new());
+    let latch = Arc::new(Latch::default());
     let (half, task) = CheckedTask::with_body({
         let (team, latch) = (Arc::clone(&hive.team), Arc::clone(&latch));
         // SAFETY: this closure keeps the latch alive.

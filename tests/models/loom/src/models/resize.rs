@@ -129,7 +129,7 @@ fn mail_after_hire() {
     let hirer = OtherThread::spawn(&hive, |hive| hive.resize(2));
     if hive.team.bees() == 2 {
         let (errand, task) = CheckedTask::new();
-        hive.team.inject_to(1, task);
+        hive.team.send_to_mailbox(1, task);
         errand.wait();
     }
     hirer.join();

@@ -39,7 +39,7 @@ impl Scope {
     /// A scope whose body and tasks are `parts` in all.
     fn new(parts: u32) -> (Arc<Self>, Credit) {
         let count = ScopeCount::of_body();
-        (Arc::new(Self { count, done: data(parts), lasts: AtomicU32::new(0) }), Credit::none())
+        (Arc::new(Self { count, done: data(parts), lasts: AtomicU32::new(0) }), Credit::default())
     }
 
     /// What the body or task number `part` does before it ends.
@@ -74,7 +74,7 @@ fn run_leaf(scope: &Arc<Scope>, part: usize) -> JoinHandle<()> {
     let scope = Arc::clone(scope);
     thread::spawn(move || {
         scope.work(part);
-        scope.end(Credit::none());
+        scope.end(Credit::default());
     })
 }
 
@@ -83,7 +83,7 @@ fn run_leaf(scope: &Arc<Scope>, part: usize) -> JoinHandle<()> {
 fn run_parent(scope: &Arc<Scope>, part: usize) -> JoinHandle<JoinHandle<()>> {
     let scope = Arc::clone(scope);
     thread::spawn(move || {
-        let credit = Credit::none();
+        let credit = Credit::default();
         scope.count.add(&credit);
         let leaf = run_leaf(&scope, part + 1);
         scope.work(part);

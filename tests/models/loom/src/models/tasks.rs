@@ -11,6 +11,7 @@ use crate::checked_task::CheckedTask;
 use crate::data::Datum;
 use crate::exploration;
 use crate::hive::{Hive, OtherThread, PARK, SPIN};
+use crate::protocol::Team;
 use crate::protocol::tasks::latch::Latch;
 use crate::protocol::tasks::sleep::Sleep;
 use crate::protocol::tasks::task::Task;
@@ -240,7 +241,7 @@ fn asks() {
     assert!(sleep.try_fall_asleep(announced), "nothing has been posted");
     asker.join().expect("it does not panic");
     assert_eq!(sleep.announce_jobs(3), 1, "the sleepers to be woken");
-    assert_eq!(sleep.inactive(), 2, "the bees without work");
+    assert_eq!(sleep.inactive_at(sleep.demand().read()), 2, "the bees without work");
 }
 
 /// The bee that answers has nothing to give. If it has not seen the other, it looks once more.
@@ -322,7 +323,7 @@ fn inside_hot_bee(pusher: u32, and_queen: bool) {
         hand.push(task);
         errand.wait();
     });
-    hive.team.inject_to(pusher, task);
+    hive.team.send_to_mailbox(pusher, task);
     let hand = TaskContext::new(&hive.team, 0);
     if and_queen {
         let (errand, task) = CheckedTask::new();
@@ -337,7 +338,7 @@ fn inside_hot_bee(pusher: u32, and_queen: bool) {
 fn mailbox(sleep: Protocol) {
     let hive = Hive::with_tasks(2, 2, PARK, sleep());
     let (errand, task) = CheckedTask::new();
-    hive.team.inject_to(1, task);
+    hive.team.send_to_mailbox(1, task);
     errand.wait();
     hive.end();
 }
@@ -359,7 +360,7 @@ fn mailbox_while_parking(sleep: Protocol) {
     let hive = Hive::with_tasks(2, 2, PARK, sleep());
     hive.resize(1);
     let (errand, task) = CheckedTask::new();
-    hive.team.inject_to(1, task);
+    hive.team.send_to_mailbox(1, task);
     errand.wait();
     hive.team.wait_until_parked();
     hive.end();
@@ -367,15 +368,13 @@ fn mailbox_while_parking(sleep: Protocol) {
 
 fn latch(sleep: Protocol) {
     let hive = Hive::with_tasks(2, 2, PARK, sleep());
-    let shared = Arc::new((Latch::new(), Datum::new(0)));
+    let shared = Arc::new((Latch::default(), Datum::new(0)));
     let hand = TaskContext::new(&hive.team, 0);
     let other = OtherThread::spawn(&hive, {
         let shared = Arc::clone(&shared);
-        #[expect(unsafe_code, reason = "sets a latch")]
         move |hive| {
             shared.1.set(1);
-            // SAFETY: the task keeps the latch alive.
-            unsafe { hive.team.set_latch(&raw const shared.0, 0) };
+            set_latch(&hive.team, &shared.0, 0);
         }
     });
     hand.wait_until(&shared.0, usize::MAX);
@@ -388,19 +387,10 @@ fn latch(sleep: Protocol) {
 /// The worker waits in a task, as a join does. The queen shrinks the hive and then does what the worker waits for.
 fn latch_parked(sleep: Protocol) {
     let hive = Hive::with_tasks(2, 2, PARK, sleep());
-    let latch = Arc::new(Latch::new());
-    let (errand, task) = CheckedTask::on_bee(&hive, 1, {
-        let latch = Arc::clone(&latch);
-        move |hand| hand.wait_until(&latch, usize::MAX)
-    });
-    hive.team.inject_to(1, task);
+    let (waiting, latch) = send_waiting_task(&hive, 1);
     hive.resize(1);
-    #[expect(unsafe_code, reason = "sets a latch")]
-    // SAFETY: this function keeps the latch alive.
-    unsafe {
-        hive.team.set_latch(Arc::as_ptr(&latch), 1);
-    }
-    errand.wait();
+    set_latch(&hive.team, &latch, 1);
+    waiting.wait();
     hive.team.wait_until_parked();
     hive.end();
 }
@@ -408,15 +398,10 @@ fn latch_parked(sleep: Protocol) {
 /// The worker waits in a task and is surplus. What it waits for is done by a task in its own mailbox.
 fn mailbox_while_waiting(sleep: Protocol) {
     let hive = Hive::with_tasks(2, 2, PARK, sleep());
-    let latch = Arc::new(Latch::new());
-    let (waiting, task) = CheckedTask::on_bee(&hive, 1, {
-        let latch = Arc::clone(&latch);
-        move |hand| hand.wait_until(&latch, usize::MAX)
-    });
-    hive.team.inject_to(1, task);
+    let (waiting, latch) = send_waiting_task(&hive, 1);
     hive.resize(1);
-    let (mail, task) = CheckedTask::on_bee(&hive, 1, move |hand| set_latch(&latch, hand));
-    hive.team.inject_to(1, task);
+    let (mail, task) = CheckedTask::on_bee(&hive, 1, move |hand| set_latch(hand.team(), &latch, 1));
+    hive.team.send_to_mailbox(1, task);
     mail.wait();
     waiting.wait();
     hive.team.wait_until_parked();
@@ -427,12 +412,7 @@ fn mailbox_while_waiting(sleep: Protocol) {
 /// 2: so no other bee runs that one.
 fn awaited_by_region(sleep: Protocol) {
     let hive = Hive::with_tasks(3, 3, PARK, sleep());
-    let latch = Arc::new(Latch::new());
-    let (waiting, task) = CheckedTask::on_bee(&hive, 2, {
-        let latch = Arc::clone(&latch);
-        move |hand| hand.wait_until(&latch, usize::MAX)
-    });
-    hive.team.inject_to(2, task);
+    let (waiting, latch) = send_waiting_task(&hive, 2);
     hive.resize(2);
     // The worker has time to come to its wait.
     (0..2).for_each(|_| loom::thread::yield_now());
@@ -444,7 +424,7 @@ fn awaited_by_region(sleep: Protocol) {
 /// Worker 2 waits in its part of a region, and the other two have ended theirs.
 fn waiting_in_region(sleep: Protocol) {
     let hive = Hive::with_tasks(3, 3, PARK, sleep());
-    let latch = Arc::new(Latch::new());
+    let latch = Arc::new(Latch::default());
     let resizer = OtherThread::spawn(&hive, |hive| hive.resize(2));
     let hand = hive.task_context_of(2);
     region_with_task_inside(&hive, Arc::clone(&latch), || {
@@ -470,11 +450,7 @@ fn region_with_task_inside(hive: &Hive, latch: Arc<Latch>, part: impl Fn() + Syn
     };
     let ends = end.clone();
     let (errand, task) = CheckedTask::with_body(move || {
-        #[expect(unsafe_code, reason = "sets a latch")]
-        // SAFETY: this function keeps the latch alive.
-        unsafe {
-            tasks_team.set_latch(Arc::as_ptr(&latch), 2);
-        }
+        set_latch(&tasks_team, &latch, 2);
         ends();
     });
     let task = Mutex::new(Some(task));
@@ -493,11 +469,22 @@ fn region_with_task_inside(hive: &Hive, latch: Arc<Latch>, part: impl Fn() + Syn
     errand.wait();
 }
 
-/// Sets a latch of a bee, on that bee's own thread.
+/// Sends worker `bee` a task in which it waits for a latch, as for the second half of a join.
+fn send_waiting_task(hive: &Hive, bee: u32) -> (CheckedTask, Arc<Latch>) {
+    let latch = Arc::new(Latch::default());
+    let (waiting, task) = CheckedTask::on_bee(hive, bee, {
+        let latch = Arc::clone(&latch);
+        move |hand| hand.wait_until(&latch, usize::MAX)
+    });
+    hive.team.send_to_mailbox(bee, task);
+    (waiting, latch)
+}
+
+/// Sets a latch of bee `owner`, which the caller keeps alive.
 #[expect(unsafe_code, reason = "sets a latch")]
-fn set_latch(latch: &Arc<Latch>, owner: &TaskContext<'_>) {
+fn set_latch(team: &Team, latch: &Latch, owner: u32) {
     // SAFETY: the caller keeps the latch alive.
-    unsafe { owner.team().set_latch(Arc::as_ptr(latch), owner.id()) };
+    unsafe { team.set_latch(latch, owner) };
 }
 
 /// The worker that is woken for its mailbox is the one that was notified of the other task.
@@ -510,7 +497,7 @@ fn notified(sleep: Protocol) {
     });
     hive.team.inject(task);
     let (second, task) = CheckedTask::with_body(move || ran.wait());
-    hive.team.inject_to(1, task);
+    hive.team.send_to_mailbox(1, task);
     first.wait();
     second.wait();
     hive.end();
@@ -644,7 +631,7 @@ fn nested_other_group(sleep: Protocol, is_inside: bool) {
     let team = Arc::clone(&hive.team);
     let ask = || {
         let (errand, task) = CheckedTask::new();
-        team.inject_to(2, task);
+        team.send_to_mailbox(2, task);
         errand.wait();
     };
     hive.nested_region(2, |context| {

@@ -30,7 +30,7 @@ struct Hives {
 
 impl Hives {
     fn new(count: u64) -> Arc<Self> {
-        Arc::new(Self { awaited: (0..=count).map(|_| WaitingHive::new()).collect(), begun: AtomicU32::new(0) })
+        Arc::new(Self { awaited: (0..=count).map(|_| WaitingHive::default()).collect(), begun: AtomicU32::new(0) })
     }
 
     fn bit_of(&self, hive: u64) -> u64 {

@@ -38,7 +38,7 @@ pub(super) const MODELS: &[Model] = &[
         handler(|hive| [2, 1].into_iter().for_each(|bees| hive.resize(bees)));
     }),
     Model::bounded(3, "handler_mailbox", "a start handler waits for a task in its own mailbox", || {
-        handler_waits_for(|hive, task| hive.team.inject_to(1, task))
+        handler_waits_for(|hive, task| hive.team.send_to_mailbox(1, task))
     }),
     Model::bounded(3, "handler_task", "a start handler waits for a task that no other bee is there to run", || {
         handler_waits_for(|hive, task| hive.team.inject(task));
@@ -103,7 +103,7 @@ fn busy_starter() {
 fn handler(meanwhile: fn(&Hive)) {
     let hive = Hive::queen_only_with_tasks(2, Sleep::jec());
     exploration::explore();
-    let latch = Arc::new(Latch::new());
+    let latch = Arc::new(Latch::default());
     add_worker_waiting_in_handler(&hive, &latch);
     meanwhile(&hive);
     set_latch(&hive, &latch);
@@ -116,7 +116,7 @@ fn handler(meanwhile: fn(&Hive)) {
 fn handler_waits_for(post: fn(&Hive, Task)) {
     let hive = Hive::queen_only_with_tasks(2, Sleep::jec());
     exploration::explore();
-    let latch = Arc::new(Latch::new());
+    let latch = Arc::new(Latch::default());
     add_worker_waiting_in_handler(&hive, &latch);
     let (errand, task) = CheckedTask::with_body({
         let (hive, latch) = (hive.clone(), Arc::clone(&latch));
@@ -131,7 +131,7 @@ fn handler_waits_for(post: fn(&Hive, Task)) {
 fn handler_end() {
     let hive = Hive::queen_only_with_tasks(2, Sleep::jec());
     exploration::explore();
-    let latch = Arc::new(Latch::new());
+    let latch = Arc::new(Latch::default());
     add_worker_waiting_in_handler(&hive, &latch);
     hive.team.terminate_all();
     set_latch(&hive, &latch);

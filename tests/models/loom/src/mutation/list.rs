@@ -115,7 +115,7 @@ const NOT_RUN: [(&str, &str); 18] = [
         "a lost count leaves a buffer unused: that costs memory, but no unit is run twice or left out",
     ),
     (
-        "jec_counters.rs:fetch_sub#3=torn",
+        "jec.rs:fetch_sub#3=torn",
         "it needs two bees, a resizer and more preemptions than there is time for; the others of its kind are rejected",
     ),
     (

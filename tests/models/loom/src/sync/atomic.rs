@@ -159,6 +159,7 @@ macro_rules! integer {
     };
 }
 
+#[derive(Default)]
 pub(crate) struct AtomicU64(loom_atomic::AtomicU64);
 
 impl AtomicU64 {
@@ -170,10 +171,11 @@ impl AtomicU64 {
 integer!(AtomicU64, u64);
 
 /// The value is shared with the models, which read the bees' states through `with_states`.
+#[derive(Default)]
 pub(crate) struct AtomicU32(Arc<loom_atomic::AtomicU32>);
 
 thread_local! {
-    /// The state words that `slot.rs` has made in this execution, in the order of the bees' numbers.
+    /// The state words that `slot.rs` has made by `new` in this execution, in the order of the bees' numbers.
     static STATES: RefCell<Vec<Arc<loom_atomic::AtomicU32>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -195,6 +197,7 @@ pub(crate) fn with_states<R>(look: impl FnOnce(&mut Vec<Arc<loom_atomic::AtomicU
     STATES.with_borrow_mut(look)
 }
 
+#[derive(Default)]
 pub(crate) struct AtomicBool(loom_atomic::AtomicBool);
 
 impl AtomicBool {

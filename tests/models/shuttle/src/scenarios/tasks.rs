@@ -105,7 +105,7 @@ pub(super) fn from_everywhere(protocol: Protocol) {
             for _ in 0..3 {
                 let task = task(hive, &shared, random_in(0, 1), None);
                 match random_in(1, 2 * BEES) {
-                    bee if hive.team.is_hired(bee as usize) => hive.team.inject_to(bee, task),
+                    bee if hive.team.is_hired(bee as usize) => hive.team.send_to_mailbox(bee, task),
                     _ => hive.team.inject(task),
                 }
             }

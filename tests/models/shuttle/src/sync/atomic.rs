@@ -8,6 +8,7 @@ use super::{KernelThread, Ordering};
 
 macro_rules! boxed {
     ($name:ident, $value:ty) => {
+        #[derive(Default)]
         pub(crate) struct $name(Box<shuttle_atomic::$name>);
 
         impl $name {

@@ -17,7 +17,7 @@ mod wait;
 mod wait_common;
 
 pub(crate) use std::sync::OnceLock;
-pub(crate) use std::sync::atomic::Ordering;
+pub(crate) use std::sync::atomic::{AtomicPtr, Ordering};
 
 pub(crate) use crate::observe::activity::{Activity, ActivityCell, BeeState, RegionActivity, Snapshot};
 pub(crate) use crate::observe::cold_parts::{ColdParts, PartTime};
