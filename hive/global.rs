@@ -229,7 +229,7 @@ where
     RB: Send,
 {
     nesting::with_innermost_tasks_of_any(|context| match context {
-        Some(context) => join::join(context, a, b),
+        Some(context) => join::join::<false, _, _, _, _>(context, a, |_| b()),
         None => join_elsewhere(a, b),
     })
 }

@@ -13,6 +13,7 @@ use crossbeam_utils::CachePadded;
 use crate::loops::chunks::aligned_block;
 use crate::loops::loop_state::LoopState;
 use crate::loops::shared_loop::Loop;
+use crate::pool::loop_costs::Sharing;
 use crate::pool::shared::Shared;
 use crate::protocol::region::exchange_slots::Operation;
 use crate::protocol::region::region_context::RegionContext;

@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::observe::body_times::BodyTimes;
-use crate::pool::sharing::Sharing;
 
 /// The help that loops have missed is forgotten as time passes: one nanosecond of it in so many that pass. A worker
 /// that stays awake for loops polls all the time between them, so it has to save at least this part of the time.

@@ -7,7 +7,7 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 
@@ -67,6 +67,23 @@ impl Shared {
             self.wait_node.unless_deadlock(|| join_all(threads));
         }
         self.release_owner();
+    }
+
+    /// Counts a keeper of a task pool as gone, and ends the pool if it was the last; in a hive it does nothing. A job
+    /// that an exit handler spawns is a keeper of a pool that has ended, which does not end once more.
+    pub(crate) fn release_keeper(&self) {
+        let Some(task_pool) = &self.task_pool else { return };
+        // The threads of a forked child's pools are its parent's.
+        if self.is_forked() || !task_pool.release_keeper() {
+            return;
+        }
+        // Relaxed: only one thread finds false.
+        if !self.has_ended.swap(true, Ordering::Relaxed) {
+            // Pairs with the fence in `run_bee`.
+            fence(Ordering::SeqCst);
+            self.team.terminate_all();
+            self.release_owner();
+        }
     }
 
     /// Gives up one owner of the hive. The last owner runs the tasks that are still queued and writes the timeline.

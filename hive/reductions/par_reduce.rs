@@ -139,7 +139,8 @@ impl Hive {
         op: &(impl Fn(V, V) -> V + Sync),
         map: M,
     ) -> Option<V> {
-        let (range, indices, key) = (shared.range(), shared.range().len(), BodyFn::of::<PlainBlocks<'_, V, M>>().key());
+        let (range, indices, key) =
+            (shared.range(), shared.range().len(), BodyFn::of::<PlainBlocks<'_, V, M>>().hash());
         // The result is the same whichever bee runs a block. So if the workers have to be woken, those that are there
         // need not leave to a latecomer what is its part by `Static`. A plan's blocks are left to their owners.
         let size = LoopSize { body: key, indices, sharing: Sharing::AsTheyCome };

@@ -67,7 +67,7 @@ impl Hive {
         may_be_handed_out: bool,
     ) -> Option<V> {
         let mut sum = None;
-        let key = BodyFn::of::<PlainBlocks<'_, V, M>>().key();
+        let key = BodyFn::of::<PlainBlocks<'_, V, M>>().hash();
         let sharing = if may_be_handed_out { Sharing::AsTheyCome } else { Sharing::EqualParts };
         let work = LoopInParts { parts: bees, size: LoopSize { body: key, indices: range.len(), sharing } };
         let alone = self.shared.run_parts_alone(work, |number, context| {
@@ -120,7 +120,7 @@ impl Hive {
         map: M,
         sum: &mut Partial<V>,
     ) {
-        let (indices, key) = (range.len(), BodyFn::of::<PlainBlocks<'_, V, M>>().key());
+        let (indices, key) = (range.len(), BodyFn::of::<PlainBlocks<'_, V, M>>().hash());
         let size = LoopSize { body: key, indices, sharing: Sharing::AsTheyCome };
         let count = indices.min(self.blocks_to_hand_out(bees, size));
         let block = |number| split::block(range.clone(), number, count);

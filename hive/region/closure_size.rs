@@ -12,3 +12,16 @@ const BOX_THRESHOLD: usize = 1 << 10;
 pub(crate) const fn is_large<F>(_: &F) -> bool {
     size_of::<F>() > BOX_THRESHOLD
 }
+
+/// The value of `$then`, in which the closure `$f` is a `Box<$dyn>` if it is large.
+macro_rules! boxed_if_large {
+    ($f:ident: $dyn:ty => $then:expr) => {
+        if crate::region::closure_size::is_large(&$f) {
+            let $f = Box::new($f) as Box<$dyn>;
+            $then
+        } else {
+            $then
+        }
+    };
+}
+pub(crate) use boxed_if_large;

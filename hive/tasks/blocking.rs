@@ -6,13 +6,14 @@
 
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
+
+use crossbeam_utils::sync::WaitGroup;
 
 use crate::protocol::Team;
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::tasks::task::Task;
 use crate::region::nesting::rethrow;
-use crate::sync::{Condvar, Mutex};
 use crate::sys::fork::with_abort_in_child;
 use crate::tasks::first_panic::FirstPanic;
 use crate::tasks::owned_job::{Job, JobPlace, task_of};
@@ -23,14 +24,12 @@ use crate::tasks::owned_job::{Job, JobPlace, task_of};
 /// If `work` does, with that panic.
 pub(crate) fn run<R: Send>(queue: impl FnOnce(Task), work: impl FnOnce() -> R + Send) -> R {
     let mut result = None;
-    let completion = Completion::new(1);
+    let completion = Completion::default();
     let abort_guard = abort_guard();
     // SAFETY: what the task borrows lives on this thread's stack until the task has ended: this thread waits for that
     // below, and the guard aborts the process if anything unwinds before.
     queue(unsafe { completion.task(|| result = Some(with_abort_in_child(work))) });
-    completion.wait();
-    abort_guard.disarm();
-    completion.rethrow_first();
+    completion.wait(abort_guard);
     result.unwrap_or_else(|| unreachable!("it has ended without a panic"))
 }
 
@@ -39,7 +38,7 @@ pub(crate) fn run<R: Send>(queue: impl FnOnce(Task), work: impl FnOnce() -> R + 
 /// # Panics
 /// If `work` does for some bee, with the first such panic, after all have ended.
 pub(crate) fn run_each(team: &Team, bees: RangeInclusive<u32>, work: impl Fn(u32) + Sync) {
-    let completion = Completion::new(bees.clone().count());
+    let completion = Completion::default();
     let work = &work;
     let abort_guard = abort_guard();
     team.send_in_one_order(|| {
@@ -48,9 +47,7 @@ pub(crate) fn run_each(team: &Team, bees: RangeInclusive<u32>, work: impl Fn(u32
             team.send_to_mailbox(bee, unsafe { completion.task(move || work(bee)) });
         }
     });
-    completion.wait();
-    abort_guard.disarm();
-    completion.rethrow_first();
+    completion.wait(abort_guard);
 }
 
 /// The guard for the time in which tasks borrow from the stack of the waiting thread.
@@ -58,19 +55,13 @@ fn abort_guard() -> AbortOnUnwind {
     AbortOnUnwind::new("in a thread that waits for its tasks")
 }
 
-/// What the thread waits on. It is shared with the tasks by reference counting, so that it does not matter who touches
-/// it last.
-#[derive(Clone)]
-struct Completion(Arc<CompletionState>);
-
 /// What a waiting thread and its tasks share.
-struct CompletionState {
-    /// The number of tasks that have not ended. Each task decreases it when nothing of its work is left.
-    remaining: Mutex<usize>,
-    /// Notified when `remaining` becomes zero.
-    done: Condvar,
+#[derive(Clone, Default)]
+struct Completion {
+    /// Each task has a clone until nothing of its work is left.
+    tasks: WaitGroup,
     /// The first panic of a task.
-    panic: FirstPanic,
+    panic: Arc<FirstPanic>,
 }
 
 /// A job that the waiting thread waits for.
@@ -84,21 +75,14 @@ impl<F: FnOnce() + Send> Job for AwaitedJob<F> {
     unsafe fn run(_: *const (), job: JobPlace<Self>) {
         let Self { work, completion } = job.take();
         if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
-            completion.0.panic.record(panic);
+            completion.panic.record(panic);
         }
-        completion.end_one();
+        // Counts the task as ended.
+        drop(completion);
     }
 }
 
 impl Completion {
-    fn new(tasks: usize) -> Self {
-        Self(Arc::new(CompletionState {
-            remaining: Mutex::new(tasks),
-            done: Condvar::new(),
-            panic: FirstPanic::default(),
-        }))
-    }
-
     /// Makes one of the tasks that the thread waits for.
     ///
     /// # Safety
@@ -109,27 +93,15 @@ impl Completion {
         unsafe { task_of(&(), AwaitedJob { work, completion: self.clone() }) }
     }
 
-    /// Counts a task as ended.
-    fn end_one(self) {
-        let mut remaining = self.0.remaining.lock();
-        *remaining -= 1;
-        if *remaining == 0 {
-            self.0.done.notify_one();
-        }
-    }
-
-    /// Waits until all tasks have ended.
-    fn wait(&self) {
-        let remaining = self.0.remaining.lock();
-        drop(self.0.done.wait_while(remaining, |remaining| *remaining > 0).unwrap_or_else(PoisonError::into_inner));
-    }
-
-    /// Continues the first panic of the tasks, if there was one. All tasks have ended.
+    /// Waits until all tasks have ended, and disarms `abort_guard`, which has been there since before the first was
+    /// queued.
     ///
     /// # Panics
-    /// With the first panic.
-    fn rethrow_first(self) {
-        if let Some(panic) = self.0.panic.take() {
+    /// With the first panic of a task, if there was one.
+    fn wait(self, abort_guard: AbortOnUnwind) {
+        self.tasks.wait();
+        abort_guard.disarm();
+        if let Some(panic) = self.panic.take() {
             rethrow(panic);
         }
     }

@@ -6,7 +6,7 @@
 //! in `docs/sleep.md`.
 
 use crate::pool::handle::Hive;
-use crate::region::closure_size::is_large;
+use crate::region::closure_size::boxed_if_large;
 use crate::region::no_double_panic::NoDoublePanic;
 use crate::region::{nesting, results};
 use crate::sys::fork::with_abort_in_child;
@@ -70,7 +70,7 @@ impl Hive {
         RB: Send,
     {
         nesting::with_innermost_tasks(&self.shared.team, |context| match context {
-            Some(context) => join::join(context, a, b),
+            Some(context) => join::join::<false, _, _, _, _>(context, a, |_| b()),
             None => self.join_from_elsewhere(a, b),
         })
     }
@@ -86,7 +86,7 @@ impl Hive {
         RB: Send,
     {
         enter::run_as_bee(&self.shared, |context| match context {
-            Some(context) => join::join_from_outside(context, a, b),
+            Some(context) => join::join_from_outside(context, a, |_| b()),
             None => join::join_in_order(a, b),
         })
     }
@@ -162,11 +162,7 @@ impl Hive {
     /// [`panic_handler`](crate::pool::builder::Builder::panic_handler).
     #[doc(alias = "omp task")]
     pub fn spawn(&self, task: impl FnOnce() + Send + 'static) {
-        if is_large(&task) {
-            self.queue_task(Box::new(task) as Box<dyn FnOnce() + Send>)
-        } else {
-            self.queue_task(task)
-        }
+        boxed_if_large!(task: dyn FnOnce() + Send => self.queue_task(task))
     }
 
     /// Queues a task: in the deque of the calling bee, or for any bee to take if the calling thread is none.
@@ -199,11 +195,7 @@ impl Hive {
     /// [`bees`](Self::bees) on may not have been hired yet. Also in a forked child. A panic of the task itself goes to
     /// the [`panic_handler`](crate::pool::builder::Builder::panic_handler).
     pub fn spawn_on(&self, bee: usize, task: impl FnOnce() + Send + 'static) {
-        if is_large(&task) {
-            self.queue_task_on(bee, Box::new(task) as Box<dyn FnOnce() + Send>)
-        } else {
-            self.queue_task_on(bee, task)
-        }
+        boxed_if_large!(task: dyn FnOnce() + Send => self.queue_task_on(bee, task))
     }
 
     /// Queues a task for worker `bee`.

@@ -22,76 +22,35 @@ use crate::protocol::tasks::task_context::TaskContext;
 use crate::region::closure_size::is_large;
 use crate::region::nesting::drop_and_rethrow;
 use crate::region::no_double_panic::NoDoublePanic;
-use crate::tasks::linked_job::LinkedJob;
-use crate::tasks::stack_job::StackJob;
+use crate::tasks::stack_job::{LinkedJob, StackJob};
 
-/// Runs both closures, at least one of them on the calling thread, and returns their results. If both panic, the panic
-/// of `a` continues.
-#[inline]
-pub(crate) fn join<A, B, RA, RB>(context: &TaskContext<'_>, a: A, b: B) -> (RA, RB)
-where
-    A: FnOnce() -> RA,
-    B: FnOnce() -> RB + Send,
-    RB: Send,
-{
-    if is_large(&a) || is_large(&b) {
-        return join_boxed(context, a, b);
-    }
-    // These are two functions, not one: otherwise each stack frame of a deep recursion would be as large as the
-    // buffered way needs, even where the join is only linked.
-    if context.try_make_room(kind_of_second(untold::<B, RB>)) {
-        join_buffered::<false, _, _, _, _>(context, a, untold(b))
-    } else {
-        join_linked(context, a, untold(b))
-    }
-}
-
-/// `join` for closures that capture so much that they are not to be copied from one stack frame to the next.
-#[inline(never)]
-fn join_boxed<A, B, RA, RB>(context: &TaskContext<'_>, a: A, b: B) -> (RA, RB)
-where
-    A: FnOnce() -> RA,
-    B: FnOnce() -> RB + Send,
-    RB: Send,
-{
-    let a: Box<dyn FnOnce() -> RA + '_> = Box::new(a);
-    join(context, a, Box::new(b) as Box<dyn FnOnce() -> RB + Send + '_>)
-}
-
-/// Wraps `b` as a closure that ignores whether another thread runs it.
-#[inline]
-fn untold<B: FnOnce() -> RB + Send, RB>(b: B) -> impl FnOnce(bool) -> RB + Send {
-    |_| b()
-}
-
-/// The kind of the task that `join_buffered` makes of what `wrap` returns. `wrap` is passed for its type only.
-#[inline]
-fn kind_of_second<B, F: FnOnce(bool) -> RB + Send, RB: Send>(_wrap: fn(B) -> F) -> usize {
-    StackJob::<F, RB>::kind()
-}
-
-/// As `join`, in a task pool, where the outermost joins of each task are visible to all bees as they begin: see
-/// `protocol/tasks/pool_rules.rs`. `b` is told whether another thread runs it.
+/// Runs both closures, at least one of them on the calling thread, and returns their results. `b` is told whether
+/// another thread runs it. If both panic, the panic of `a` continues.
+///
+/// `IN_POOL`: the thread belongs to a task pool, where the outermost joins of each task are visible to all bees as they
+/// begin: see `protocol/tasks/pool_rules.rs`.
 ///
 /// A thread that waits in a join runs other tasks, in which it joins and waits again, so the stack may hold hundreds of
 /// joins. In a build without optimisation each function that gets the closures by value has copies of them on the
 /// stack. So those of a visible join, which waits most, are passed on by reference.
 #[inline]
-pub(crate) fn join_in_pool<A, B, RA, RB>(context: &TaskContext<'_>, a: A, b: B) -> (RA, RB)
+pub(crate) fn join<const IN_POOL: bool, A, B, RA, RB>(context: &TaskContext<'_>, a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA,
     B: FnOnce(bool) -> RB + Send,
     RB: Send,
 {
     if is_large(&a) || is_large(&b) {
-        return join_boxed_in_pool(context, a, b);
+        return join_boxed::<IN_POOL, _, _, _, _>(context, a, b);
     }
-    if context.is_next_join_visible() {
+    if IN_POOL && context.is_next_join_visible() {
         // Here and not above: closures that have an address would be written to the stack by every join.
         let (a, b) = (ManuallyDrop::new(a), ManuallyDrop::new(b));
         // SAFETY: the closures are not used again, and are forgotten.
         return unsafe { join_visible(context, &*a, &*b) };
     }
+    // These are two functions, not one: otherwise each stack frame of a deep recursion would be as large as the
+    // buffered way needs, even where the join is only linked.
     if context.try_make_room(StackJob::<B, RB>::kind()) {
         join_buffered::<false, _, _, _, _>(context, a, b)
     } else {
@@ -99,16 +58,16 @@ where
     }
 }
 
-/// `join_in_pool`, as `join_boxed`.
+/// `join` for closures that capture so much that they are not to be copied from one stack frame to the next.
 #[inline(never)]
-fn join_boxed_in_pool<A, B, RA, RB>(context: &TaskContext<'_>, a: A, b: B) -> (RA, RB)
+fn join_boxed<const IN_POOL: bool, A, B, RA, RB>(context: &TaskContext<'_>, a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA,
     B: FnOnce(bool) -> RB + Send,
     RB: Send,
 {
     let a: Box<dyn FnOnce() -> RA + '_> = Box::new(a);
-    join_in_pool(context, a, Box::new(b) as Box<dyn FnOnce(bool) -> RB + Send + '_>)
+    join::<IN_POOL, _, _, _, _>(context, a, Box::new(b) as Box<dyn FnOnce(bool) -> RB + Send + '_>)
 }
 
 /// Runs `a` on the calling thread while `b` is in the bee's deque, and then runs `b` as well if nobody has taken it.
@@ -155,13 +114,13 @@ where
 pub(crate) fn join_from_outside<A, B, RA, RB>(context: &TaskContext<'_>, a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA,
-    B: FnOnce() -> RB + Send,
+    B: FnOnce(bool) -> RB + Send,
     RB: Send,
 {
-    if context.try_make_room(kind_of_second(untold::<B, RB>)) || context.share_joins_now() {
-        join_buffered::<true, _, _, _, _>(context, a, untold(b))
+    if context.try_make_room(StackJob::<B, RB>::kind()) || context.share_joins_now() {
+        join_buffered::<true, _, _, _, _>(context, a, b)
     } else {
-        join_linked(context, a, untold(b))
+        join_linked(context, a, b)
     }
 }
 

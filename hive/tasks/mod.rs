@@ -13,7 +13,6 @@ pub(crate) mod first_panic;
 pub(crate) mod handle;
 pub(crate) mod job_memory;
 pub(crate) mod join;
-pub(crate) mod linked_job;
 pub(crate) mod owned_job;
 pub(crate) mod scope;
 pub(crate) mod scope_job;

@@ -9,23 +9,21 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crossbeam_utils::CachePadded;
 
 use crate::protocol::Team;
-use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::tasks::held_credit::CountedScope;
 use crate::protocol::tasks::latch::Latch;
 use crate::protocol::tasks::scope_count::ScopeCount;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
-use crate::region::closure_size::is_large;
-use crate::region::nesting::{self, drop_and_rethrow};
+use crate::region::closure_size::boxed_if_large;
+use crate::region::nesting;
 use crate::tasks::caller_queue;
 use crate::tasks::caller_queue::CallerQueue;
 use crate::tasks::first_panic::FirstPanic;
-use crate::tasks::scope_job::{ScopeWithJobs, end_at_once, task_of_scope};
+use crate::tasks::scope_job::{ScopeWithJobs, run_scope, task_of_scope};
 
 /// Spawns tasks that may borrow what lives longer than the scope: see
 /// [`Hive::scope`](crate::pool::handle::Hive::scope).
@@ -79,19 +77,13 @@ pub(crate) fn scope<'scope, R>(context: Option<&TaskContext<'_>>, body: impl FnO
     match context {
         Some(context) => {
             let scope = Scope::new(Destination::Team(context.team()), context.id());
-            let (held, floor) = (&context.held_credit, context.deque_floor());
-            // SAFETY: the body is run next, and ended by the function after that.
-            unsafe { held.turn_to(&scope) };
-            // SAFETY: the body is counted.
-            let end_body = |scope: &Scope<'scope>| unsafe { held.end(scope) };
-            scope.run(body, end_body, |scope| context.wait_until(&scope.latch, floor))
+            let floor = context.deque_floor();
+            run_scope(&scope, Some(&context.held_credit), body, |scope| context.wait_until(&scope.latch, floor))
         }
         None => caller_queue::with(|queue| {
             let scope = Scope::new(Destination::Caller(queue), 0);
-            // SAFETY: the body is counted.
-            let end_body = |scope: &Scope<'scope>| unsafe { end_at_once(scope) };
             // What the tasks did is visible when the scope returns. With a team, the latch does the same.
-            scope.run(body, end_body, |scope| queue.run_until(|| scope.pending.is_zero()))
+            run_scope(&scope, None, body, |scope| queue.run_until(|| scope.pending.is_zero()))
         }),
     }
 }
@@ -117,34 +109,13 @@ impl<'scope> Scope<'scope> {
     /// assert_eq!(cells.into_inner(), 1 + 4 + 16);
     /// ```
     pub fn spawn(&self, task: impl FnOnce(&Self) + Send + 'scope) {
-        if is_large(&task) {
-            self.queue_task(Box::new(task) as Box<dyn FnOnce(&Self) + Send + 'scope>)
-        } else {
-            self.queue_task(task)
-        }
+        boxed_if_large!(task: dyn FnOnce(&Self) + Send + 'scope => self.queue_task(task))
     }
 
     /// A scope whose body is counted, and is about to run on bee `owner` of a team or on the thread of a queue.
     fn new(destination: Destination, owner: u32) -> Self {
         let (panic, pending) = (FirstPanic::default(), CachePadded::new(ScopeCount::of_body()));
         Self { destination, owner, latch: Latch::default(), panic, pending, borrows: PhantomData }
-    }
-
-    /// Runs `body`, then `end_body`, which counts the body as ended, and then `wait`, which must return only when all
-    /// tasks have ended.
-    #[inline(always)]
-    fn run<R>(&self, body: impl FnOnce(&Self) -> R, end_body: impl FnOnce(&Self), wait: impl FnOnce(&Self)) -> R {
-        let abort_guard = AbortOnUnwind::new("in a scope");
-        let result = catch_unwind(AssertUnwindSafe(|| body(self)));
-        end_body(self);
-        wait(self);
-        abort_guard.disarm();
-        match (result, self.panic.take()) {
-            (Ok(result), None) => result,
-            // The panic of the body goes first: the body is what the caller wrote first.
-            (Err(panic), other) => drop_and_rethrow(panic, other),
-            (result, Some(panic)) => drop_and_rethrow(panic, result),
-        }
     }
 
     /// Counts a task, and then queues it where the scope's tasks go.
@@ -202,7 +173,7 @@ impl<'scope> Scope<'scope> {
     }
 }
 
-// SAFETY: `run`, in whose frame the scope lies, waits until nothing is counted.
+// SAFETY: `scope`, in whose frame the scope lies, waits until nothing is counted.
 unsafe impl CountedScope for Scope<'_> {
     #[inline(always)]
     fn count(&self) -> &ScopeCount {

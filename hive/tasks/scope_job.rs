@@ -6,9 +6,11 @@
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::tasks::held_credit::{CountedScope, HeldCredit};
 use crate::protocol::tasks::scope_count::ScopeCount;
 use crate::protocol::tasks::task::Task;
+use crate::region::nesting::drop_and_rethrow;
 use crate::sys::fork::with_abort_in_child;
 use crate::tasks::first_panic::FirstPanic;
 use crate::tasks::owned_job::{Job, JobPlace, task_of};
@@ -41,13 +43,47 @@ pub(crate) unsafe fn task_of_scope<S: ScopeWithJobs>(scope: &S, job: impl FnOnce
 /// # Safety
 /// It is counted, has ended, and is counted as ended once. The scope may be gone when this returns, unless the caller
 /// keeps it.
-pub(crate) unsafe fn end_at_once<S: CountedScope>(scope: *const S) {
+unsafe fn end_at_once<S: CountedScope>(scope: *const S) {
     // SAFETY: what is counted keeps the scope.
     let count: *const ScopeCount = unsafe { &*scope }.count();
     // SAFETY: as the caller promises.
     if unsafe { ScopeCount::subtract(count, 1) } {
         // SAFETY: this was the last.
         unsafe { S::set_ended(scope) };
+    }
+}
+
+/// Runs `body`, which is counted, and then `wait`, which returns when nothing is counted in `scope` any more. `held` is
+/// that of the calling thread, if that is a bee of the scope's team.
+///
+/// # Panics
+/// If `body` or a job panics: with the panic of `body` if there is one, or else with the first of a job.
+#[inline(always)]
+pub(crate) fn run_scope<S: ScopeWithJobs, R>(
+    scope: &S,
+    held: Option<&HeldCredit>,
+    body: impl FnOnce(&S) -> R,
+    wait: impl FnOnce(&S),
+) -> R {
+    let abort_guard = AbortOnUnwind::new("in a scope");
+    if let Some(held) = held {
+        // SAFETY: the body is run next, and ended below.
+        unsafe { held.turn_to(scope) };
+    }
+    let result = catch_unwind(AssertUnwindSafe(|| body(scope)));
+    match held {
+        // SAFETY: the body is counted, and has ended.
+        Some(held) => unsafe { held.end(scope) },
+        // SAFETY: as above.
+        None => unsafe { end_at_once(scope) },
+    }
+    wait(scope);
+    abort_guard.disarm();
+    match (result, scope.panic().take()) {
+        (Ok(result), None) => result,
+        // The panic of the body goes first: the body is what the caller wrote first.
+        (Err(panic), other) => drop_and_rethrow(panic, other),
+        (result, Some(panic)) => drop_and_rethrow(panic, result),
     }
 }
 

@@ -89,9 +89,11 @@ impl Claim {
 
     /// Calls `change` with the claims of this process and the CPUs of this one. Does nothing in a forked child.
     fn with_claims<R: Default>(&mut self, change: impl FnOnce(&mut Claims, &mut CpuMask) -> R) -> R {
-        CLAIMS.with(|generation, claims| {
-            if generation == self.generation { change(claims, &mut self.cpus) } else { R::default() }
-        })
+        CLAIMS.with(
+            |generation, claims| {
+                if generation == self.generation { change(claims, &mut self.cpus) } else { R::default() }
+            },
+        )
     }
 }
 

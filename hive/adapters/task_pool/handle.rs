@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::adapters::task_pool::enter;
 use crate::adapters::task_pool::pool_bee::PoolBee;
 use crate::adapters::task_pool::pool_ref::PoolRef;
-use crate::adapters::task_pool::shared::{release, threads_of};
+use crate::adapters::task_pool::shared::threads_of;
 use crate::pool::shared::Shared;
 use crate::region::closure_size::is_large;
 
@@ -58,6 +58,6 @@ impl TaskPool {
 
 impl Drop for TaskPool {
     fn drop(&mut self) {
-        release(&self.shared);
+        self.shared.release_keeper();
     }
 }

@@ -84,7 +84,7 @@ impl<'m> PoolBee<'m> {
         B: FnOnce(bool) -> RB + Send,
         RB: Send,
     {
-        join::join_in_pool(self.context, a, b)
+        join::join::<true, _, _, _, _>(self.context, a, b)
     }
 
     /// Runs one task, of this thread or of another one. Returns whether there was one.

@@ -5,12 +5,12 @@
 use std::sync::Arc;
 
 use crate::adapters::task_pool::pool_bee::{PoolBee, on_calling_bee};
-use crate::adapters::task_pool::shared::{bees_of, release, state_of, threads_of};
+use crate::adapters::task_pool::shared::{bees_of, state_of, threads_of};
 use crate::pool::shared::Shared;
 use crate::protocol::tasks::fifo::Fifo;
 use crate::protocol::tasks::task::Task;
-use crate::region::closure_size::is_large;
-use crate::tasks::owned_job::{Job, JobPlace, task_of};
+use crate::region::closure_size::boxed_if_large;
+use crate::tasks::detached::detached;
 
 /// A pool as the calling thread sees it, which may be one of its threads. It stays on that thread.
 #[derive(Clone, Copy)]
@@ -55,11 +55,7 @@ impl<'m> PoolRef<'_, 'm> {
     fn spawn_by(self, fifos: &[Fifo], job: impl FnOnce() + Send + 'static) {
         self.pool.assert_not_forked();
         state_of(self.pool).add_keepers(1);
-        let task = if is_large(&job) {
-            detached(self.pool, Box::new(job) as Box<dyn FnOnce() + Send>)
-        } else {
-            detached(self.pool, job)
-        };
+        let task = boxed_if_large!(job: dyn FnOnce() + Send => detached(self.pool, job));
         // SAFETY: the queues belong to the pool, whose threads run all proxies before they end.
         unsafe { self.push(fifos, task) };
     }
@@ -132,24 +128,5 @@ impl<'m> PoolRef<'_, 'm> {
         if let Some(me) = self.bee() {
             me.context.share_all_joins();
         }
-    }
-}
-
-/// A task that runs `job`, whose panic goes to the panic handler, and that is a keeper of the pool, counted already.
-fn detached(pool: &Shared, job: impl FnOnce() + Send + 'static) -> Task {
-    // SAFETY: the job is `'static`. The thread that runs the task belongs to the pool and keeps what its threads share.
-    unsafe { task_of(pool, DetachedJob(job)) }
-}
-
-/// A job that nothing waits for, and that keeps its pool.
-struct DetachedJob<F>(F);
-
-impl<F: FnOnce() + Send> Job for DetachedJob<F> {
-    type Owner = Shared;
-    unsafe fn run(pool: *const Shared, job: JobPlace<Self>) {
-        // SAFETY: see `detached`.
-        let pool = unsafe { &*pool };
-        pool.config.handlers.catch_panic(job.take().0);
-        release(pool);
     }
 }

@@ -3,7 +3,6 @@
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::adapters::task_pool::completion::Completion;
@@ -11,15 +10,13 @@ use crate::adapters::task_pool::pool_bee::{PoolBee, on_calling_bee};
 use crate::adapters::task_pool::pool_ref::PoolRef;
 use crate::adapters::task_pool::shared::bees_of;
 use crate::pool::shared::Shared;
-use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::tasks::fifo::Fifo;
 use crate::protocol::tasks::held_credit::CountedScope;
 use crate::protocol::tasks::scope_count::ScopeCount;
 use crate::protocol::tasks::task::Task;
-use crate::region::closure_size::is_large;
-use crate::region::nesting::drop_and_rethrow;
+use crate::region::closure_size::boxed_if_large;
 use crate::tasks::first_panic::FirstPanic;
-use crate::tasks::scope_job::{ScopeWithJobs, end_at_once, task_of_scope};
+use crate::tasks::scope_job::{ScopeWithJobs, run_scope, task_of_scope};
 
 /// A scope of a pool. Any thread may spawn jobs in it, from the scope's body, from its jobs, or from threads of their
 /// own.
@@ -126,16 +123,8 @@ impl<'scope> PoolScope<'scope> {
     #[inline]
     fn prepare(&self, job: impl FnOnce(&Self) + Send + 'scope) -> Task {
         self.pool().assert_not_forked();
-        if is_large(&job) {
-            self.prepare_small(Box::new(job) as Box<dyn FnOnce(&Self) + Send + 'scope>)
-        } else {
-            self.prepare_small(job)
-        }
-    }
-
-    fn prepare_small(&self, job: impl FnOnce(&Self) + Send + 'scope) -> Task {
         // SAFETY: what the job borrows outlives `'scope`, and so the scope, which waits for what is counted.
-        unsafe { task_of_scope(self, job) }
+        boxed_if_large!(job: dyn FnOnce(&Self) + Send + 'scope => unsafe { task_of_scope(self, job) })
     }
 }
 
@@ -184,30 +173,12 @@ impl PoolRef<'_, '_> {
             pending: ScopeCount::of_body(),
             completion: Completion::new(pool, me),
             panic: FirstPanic::default(),
-            fifos: (0..fifos).map(|_| Fifo::new()).collect(),
+            fifos: (0..fifos).map(|_| Fifo::default()).collect(),
             jobs: PhantomData,
         };
-        let abort_guard = AbortOnUnwind::new("in a scope");
         let context = self.bee().map(|it| it.context);
-        let (held_credit, floor) =
-            (context.map(|it| &it.held_credit), context.map_or(usize::MAX, |it| it.deque_floor()));
-        if let Some(held) = held_credit {
-            // SAFETY: the body is run next, and ended below.
-            unsafe { held.turn_to(&scope) };
-        }
-        let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
-        match held_credit {
-            // SAFETY: the body is counted, and has ended.
-            Some(held) => unsafe { held.end(&raw const scope) },
-            // SAFETY: as above.
-            None => unsafe { end_at_once(&raw const scope) },
-        }
-        scope.completion.wait(pool, me, floor);
-        abort_guard.disarm();
-        match (result, scope.panic.take()) {
-            (Ok(result), None) => result,
-            (Err(panic), other) => drop_and_rethrow(panic, other),
-            (result, Some(panic)) => drop_and_rethrow(panic, result),
-        }
+        let floor = context.map_or(usize::MAX, |it| it.deque_floor());
+        let held = context.map(|it| &it.held_credit);
+        run_scope(&scope, held, body, |scope| scope.completion.wait(pool, me, floor))
     }
 }

@@ -1,7 +1,6 @@
 //! What all files of this folder ask of a pool's shared state.
 
 use std::ops::Range;
-use std::sync::atomic::{Ordering, fence};
 
 use crate::pool::shared::Shared;
 use crate::pool::task_pool_state::TaskPoolState;
@@ -18,22 +17,6 @@ pub(super) fn bees_of(shared: &Shared) -> Range<u32> {
 
 pub(super) fn threads_of(shared: &Shared) -> usize {
     bees_of(shared).len()
-}
-
-/// Counts a keeper of the pool as gone, and ends the pool if it was the last. A job that an exit handler spawns is a
-/// keeper of a pool that has ended, which does not end once more.
-pub(super) fn release(shared: &Shared) {
-    // The threads of a forked child's pools are its parent's.
-    if shared.is_forked() || !state_of(shared).release_keeper() {
-        return;
-    }
-    // Relaxed: only one thread finds false.
-    if !shared.has_ended.swap(true, Ordering::Relaxed) {
-        // Pairs with the fence in `run_bee`.
-        fence(Ordering::SeqCst);
-        shared.team.terminate_all();
-        shared.release_owner();
-    }
 }
 
 /// The index of bee `bee` among the threads of its pool.

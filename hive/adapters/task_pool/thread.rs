@@ -54,8 +54,8 @@ fn run_bee(shared: &Shared, bee: u32, epoch: u64) {
     let context = TaskContext::new(&shared.team, bee);
     stack_room::ask_for_end_of_stack(None);
     // The pool may have ended before it knew of this thread: if `start` has returned an error although the thread runs.
-    // The fence pairs with the one in `shared::release`: either this finds that the pool has ended, or `terminate_all`
-    // finds this bee, which the context has counted as hired.
+    // The fence pairs with the one in `Shared::release_keeper`: either this finds that the pool has ended, or
+    // `terminate_all` finds this bee, which the context has counted as hired.
     fence(Ordering::SeqCst);
     // Relaxed: ordered by the fence. Usually no lock is taken here: `start` may be waiting for this thread, and runs
     // under that lock.
