@@ -120,59 +120,54 @@ impl Team {
     /// stays blocked on its semaphore. It is woken only if a region waits for it. This waits for nobody.
     fn make_surplus(&self, id: u32) {
         let slot = self.slot(id);
-        loop {
-            let is_done = match slot.state() {
-                awake @ (SlotState::Awake | SlotState::Notified) => {
-                    // Counted before the change, so that the count is never below the truth, and taken back if the
-                    // change fails.
-                    self.pending_parks.add();
-                    // Step: awake
-                    let won = slot.change(awake, SlotState::Surplus);
-                    if !won {
-                        self.pending_parks.remove();
-                    }
-                    won
+        slot.until_done(|state| match state {
+            awake @ (SlotState::Awake | SlotState::Notified) => {
+                // Counted before the change, so that the count is never below the truth, and taken back if the
+                // change fails.
+                self.pending_parks.add();
+                // Step: awake
+                let won = slot.change(awake, SlotState::Surplus);
+                if !won {
+                    self.pending_parks.remove();
                 }
-                SlotState::Asleep => {
-                    // Marked as in flight until the tasks that this sleeper may have been relied on for have been
-                    // passed on.
-                    let _in_flight = self.track_in_flight();
-                    // Step: asleep
-                    let won = slot.change(SlotState::Asleep, SlotState::Parked);
-                    if won {
-                        // It is no longer a sleeper, neither in the occupancy nor for the sleep protocol.
-                        // Step: occupancy
-                        self.occupancy.uncount_sleeper(id);
-                        // Step: park
-                        self.sleep.count_parked(id);
-                        // The worker writes its own log, and does so when it runs again; this thread only marks the
-                        // time.
-                        slot.log.mark_time();
-                        slot.counters.increment_shared(Counter::Parks);
-                        // A bee that has posted a task may have relied on this sleeper. Either its announcement came
-                        // after the counts above were changed, or its task is found below. Pairs with the fences in
-                        // `notify_of_jobs` and, for a region that has started, in `wake_if_asleep`.
-                        // Step: fence
-                        fence(Ordering::SeqCst);
-                        // Step: pass on
-                        self.notify_of_queued(id);
-                        // It may have slept in a wait, and from now on nobody wakes it for tasks.
-                        // Step: awaited
-                        if self.is_awaited_by_region(slot) {
-                            self.wake_bee(id);
-                        }
-                        self.bind_again(slot);
-                    }
-                    won
-                }
-                // It is surplus already.
-                SlotState::Surplus | SlotState::Parked => true,
-                SlotState::Terminated => unreachable!("bee {id} is made surplus after the hive has ended"),
-            };
-            if is_done {
-                return;
+                won
             }
-        }
+            SlotState::Asleep => {
+                // Marked as in flight until the tasks that this sleeper may have been relied on for have been
+                // passed on.
+                let _in_flight = self.track_in_flight();
+                // Step: asleep
+                let won = slot.change(SlotState::Asleep, SlotState::Parked);
+                if won {
+                    // It is no longer a sleeper, neither in the occupancy nor for the sleep protocol.
+                    // Step: occupancy
+                    self.occupancy.uncount_sleeper(id);
+                    // Step: park
+                    self.sleep.count_parked(id);
+                    // The worker writes its own log, and does so when it runs again; this thread only marks the
+                    // time.
+                    slot.log.mark_time();
+                    slot.counters.increment_shared(Counter::Parks);
+                    // A bee that has posted a task may have relied on this sleeper. Either its announcement came
+                    // after the counts above were changed, or its task is found below. Pairs with the fences in
+                    // `notify_of_jobs` and, for a region that has started, in `wake_if_asleep`.
+                    // Step: fence
+                    fence(Ordering::SeqCst);
+                    // Step: pass on
+                    self.notify_of_queued(id);
+                    // It may have slept in a wait, and from now on nobody wakes it for tasks.
+                    // Step: awaited
+                    if self.is_awaited_by_region(slot) {
+                        self.wake_bee(id);
+                    }
+                    self.bind_again(slot);
+                }
+                won
+            }
+            // It is surplus already.
+            SlotState::Surplus | SlotState::Parked => true,
+            SlotState::Terminated => unreachable!("bee {id} is made surplus after the hive has ended"),
+        });
     }
 
     /// Changes the size from `before` to `bees`, for the holder of the lock.
@@ -193,29 +188,24 @@ impl Team {
     /// that a grow does not wait for a worker that is in the middle of long work. A parked one is woken.
     fn reactivate(&self, id: u32) {
         let slot = self.slot(id);
-        loop {
-            let is_done = match slot.state() {
-                SlotState::Surplus => {
-                    // If the worker parks first, the next round finds it PARKED.
-                    // Step: surplus
-                    let won = slot.change(SlotState::Surplus, SlotState::Awake);
-                    if won {
-                        // In this order for the same reason as in `TaskContext::park`.
-                        slot.counters.increment_shared(Counter::CancelledParks);
-                        self.pending_parks.remove();
-                    }
-                    won
+        slot.until_done(|state| match state {
+            SlotState::Surplus => {
+                // If the worker parks first, the next round finds it PARKED.
+                // Step: surplus
+                let won = slot.change(SlotState::Surplus, SlotState::Awake);
+                if won {
+                    // In this order for the same reason as in `TaskContext::park`.
+                    slot.counters.increment_shared(Counter::CancelledParks);
+                    self.pending_parks.remove();
                 }
-                // Step: parked
-                SlotState::Parked => self.wake(slot, SlotState::Parked, SlotState::Notified),
-                // It belongs to the hive already.
-                SlotState::Awake | SlotState::Notified | SlotState::Asleep => true,
-                SlotState::Terminated => unreachable!("bee {id} is reactivated after the hive has ended"),
-            };
-            if is_done {
-                return;
+                won
             }
-        }
+            // Step: parked
+            SlotState::Parked => self.wake(slot, SlotState::Parked, SlotState::Notified),
+            // It belongs to the hive already.
+            SlotState::Awake | SlotState::Notified | SlotState::Asleep => true,
+            SlotState::Terminated => unreachable!("bee {id} is reactivated after the hive has ended"),
+        });
     }
 
     /// Waits until no surplus worker is on a core: each is certain to wait on its semaphore.

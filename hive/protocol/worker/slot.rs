@@ -203,6 +203,13 @@ impl Slot {
         self.state.compare_exchange(from as u32, to as u32, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
+    /// Calls `step` with the state until it says that it is done. It is not if its change fails, because another thread
+    /// has changed the state since: then it looks again.
+    #[inline(always)]
+    pub(super) fn until_done(&self, step: impl Fn(SlotState) -> bool) {
+        while !step(self.state()) {}
+    }
+
     /// Blocks in the middle of a region until another thread posts the semaphore. Called by a bee at a barrier and by
     /// the leader of a group at the end of a region. A worker is not counted among the threads that want a core
     /// meanwhile (`sys/wait.rs`), so that bees of other hives go on polling.

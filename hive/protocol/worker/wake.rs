@@ -108,31 +108,25 @@ impl Team {
     /// The same; `rebind` says how the bee is bound then.
     fn wake_bee_as(&self, id: u32, rebind: Rebind) {
         let slot = self.slot(id);
-        loop {
-            let is_done = match slot.state() {
-                // Step: asleep
-                SlotState::Asleep => self.wake_as(slot, SlotState::Asleep, SlotState::Notified, rebind),
-                SlotState::Parked => {
-                    // Counted before the change, so that the count is never below the number of surplus workers.
-                    self.pending_parks.add();
-                    // Step: parked
-                    let won = self.wake(slot, SlotState::Parked, SlotState::Surplus);
-                    if !won {
-                        self.pending_parks.remove();
-                    }
-                    won
+        slot.until_done(|state| match state {
+            // Step: asleep
+            SlotState::Asleep => self.wake_as(slot, SlotState::Asleep, SlotState::Notified, rebind),
+            SlotState::Parked => {
+                // Counted before the change, so that the count is never below the number of surplus workers.
+                self.pending_parks.add();
+                // Step: parked
+                let won = self.wake(slot, SlotState::Parked, SlotState::Surplus);
+                if !won {
+                    self.pending_parks.remove();
                 }
-                // It is awake, or its semaphore has been posted already. Before it sleeps again it looks at what it is
-                // woken for.
-                SlotState::Awake | SlotState::Notified | SlotState::Surplus => true,
-                // It runs all tasks that are left before it ends.
-                SlotState::Terminated => true,
-            };
-            // If not, its state has changed between the look and the change: look again.
-            if is_done {
-                return;
+                won
             }
-        }
+            // It is awake, or its semaphore has been posted already. Before it sleeps again it looks at what it is
+            // woken for.
+            SlotState::Awake | SlotState::Notified | SlotState::Surplus => true,
+            // It runs all tasks that are left before it ends.
+            SlotState::Terminated => true,
+        });
     }
 
     /// Wakes the bee of `slot` out of state `from`, ASLEEP or PARKED, into state `next`. Returns whether this caller

@@ -20,7 +20,7 @@ const HINTS: [(&str, &[&str]); 48] = [
     ("lone_queen.rs", &["task_lone"]),
     ("announcement.rs", &["task_nested_start"]),
     ("start_line.rs:store#1=mask", &["start_sizes", "sleep_two"]),
-    ("start_line.rs", &["start_spin"]),
+    ("start_line.rs", &["calibration"]),
     ("wake.rs:fence#1", &["sleep_one", "shrink"]),
     ("wake_for_tasks.rs:fence#2", &["task_mutual_wait", "notify_mutual_wait"]),
     ("wake_for_tasks.rs", &["sleep_one", "task"]),
