@@ -10,7 +10,7 @@ use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
 use crate::sys::wait::WaitPolicy;
-use crate::sys::{presence, shared_cpu};
+use crate::sys::{costly_yields, presence, shared_cpu};
 
 /// Polls at the beginning of a wait, without PAUSE instructions and without reading the clock. They take a microsecond
 /// or two, in which most regions begin and end if they follow each other closely. With PAUSE instructions, each
@@ -31,6 +31,11 @@ const POLLS_PER_TASK_CHECK: u32 = 8;
 /// How often a waiting thread yields its core between polls before it sleeps, as long as yields pay
 /// (`costly_yields.rs`). A thread that was waiting for this core gets it.
 const MAX_YIELDS: u32 = 16;
+
+/// For so long a bee polls for others of its team after its spin time, unless yields are known to pay. If a thread of
+/// another program has taken a CPU of the team, Linux gives it back after a time slice of up to 4 ms. If the waiting
+/// bee slept meanwhile, that thread would be moved to its CPU, and the bee would have to wait for the next slice.
+const TIME_SLICE: Duration = Duration::from_millis(5);
 
 /// In place of the number of polls: the next step of the wait reads the clock, or yields.
 const AFTER_POLLS: u32 = HOT_POLLS + POLLS_PER_CLOCK_READ - 1;
@@ -135,6 +140,7 @@ impl WaitPolicy {
             yields: 0,
             spin_epoch: self.spin_epoch(),
             yields_between: false,
+            is_in_team: false,
             is_short_of_cpus: false,
             leaves_shared_cpu: false,
             deadline: None,
@@ -162,6 +168,8 @@ pub(crate) struct Spinner<'p> {
     /// Whether the thread that this one waits for may be queued on the same CPU, behind this very thread, although the
     /// workers are bound. See `pause`.
     yields_between: bool,
+    /// Whether this is a wait for others of a team that is in the middle of a region.
+    is_in_team: bool,
     /// Whether the bees that this one waits for are more than there are CPUs.
     is_short_of_cpus: bool,
     /// Whether the thread sleeps at once where another one goes on and on on its CPU (`shared_cpu.rs`).
@@ -178,7 +186,7 @@ impl Spinner<'_> {
     #[inline(always)]
     fn in_team(self, bees: u32) -> Self {
         if bees as usize <= self.policy.cpus.get() {
-            return self;
+            return Self { is_in_team: true, ..self };
         }
         Self { polls: AFTER_POLLS, is_short_of_cpus: true, ..self }
     }
@@ -238,7 +246,10 @@ impl Spinner<'_> {
         self.last_seen = Some(now);
         // A spin time beyond the range of the clock is endless.
         self.deadline = self.deadline.or_else(|| now.checked_add(self.spin));
-        if self.deadline.is_some_and(|deadline| now >= deadline) {
+        if self
+            .deadline
+            .is_some_and(|deadline| now >= deadline && !self.awaits_time_slice(now - deadline, costly_yields::do_pay()))
+        {
             // The thread waited for may be a worker that needs this CPU: once, before the first yield, move off it. Who
             // sleeps at once leaves the CPU anyhow.
             if self.yields == 0 && !self.policy.spin.is_zero() {
@@ -250,6 +261,12 @@ impl Spinner<'_> {
         self.yields = 0;
         self.policy.yield_to_worker();
         true
+    }
+
+    /// Whether to poll on although the spin time is over since this time: see `TIME_SLICE`.
+    fn awaits_time_slice(&self, over: Duration, do_yields_pay: bool) -> bool {
+        let (_, is_default) = self.policy.spin_time();
+        self.is_in_team && is_default && self.yields == 0 && over < TIME_SLICE && !do_yields_pay
     }
 
     /// Whether the wait is in its first phase, that is, has only just begun.
@@ -359,6 +376,19 @@ mod tests {
     fn a_team_larger_than_the_cpus_polls_only_while_it_yields() {
         let policy = WaitPolicy::new(Duration::MAX, None, 1_000_000, CpuMask::new());
         assert!(polls(policy.spinner_in_team(u32::MAX)) <= MAX_YIELDS);
+    }
+
+    #[test]
+    fn a_bee_waits_for_its_team_for_a_time_slice_where_yields_may_not_pay() {
+        let policy = || WaitPolicy::new(Duration::from_micros(100), None, usize::MAX, CpuMask::new());
+        let (learning, chosen) = (policy().learning(), policy());
+        let awaits = |spinner: Spinner<'_>, over, do_yields_pay| spinner.awaits_time_slice(over, do_yields_pay);
+        assert!(awaits(learning.spinner_in_team(2), Duration::ZERO, false));
+        assert!(awaits(learning.spinner_for_sleepers(2), TIME_SLICE - Duration::from_nanos(1), false));
+        assert!(!awaits(learning.spinner_in_team(2), TIME_SLICE, false), "the time slice is over");
+        assert!(!awaits(learning.spinner_in_team(2), Duration::ZERO, true), "a yield does it");
+        assert!(!awaits(learning.spinner(), Duration::ZERO, false), "for nobody of a team");
+        assert!(!awaits(chosen.spinner_in_team(2), Duration::ZERO, false), "the program has chosen the spin time");
     }
 
     #[test]

@@ -136,13 +136,14 @@ impl TaskContext<'_> {
         self.block_parked(|| self.wait_until_unparked());
     }
 
-    /// Blocks by `wait`, on the semaphore. The state is PARKED, or another thread has ended that already and posted.
-    pub(crate) fn block_parked(&self, wait: impl FnOnce()) {
+    /// Blocks by `wait`, on the semaphore, which returns whether another thread has posted it. The state is PARKED, or
+    /// another thread has ended that already.
+    pub(crate) fn block_parked(&self, wait: impl FnOnce() -> bool) {
         let log = &self.slot().log;
         log.write(Event::Park);
         // A worker off its core is not counted among the threads that want one (`sys/wait.rs`).
-        self.team().policy().while_off_core(wait);
-        log.write(Event::Resume { is_woken: true });
+        let is_woken = self.team().policy().while_off_core(wait);
+        log.write(Event::Resume { is_woken });
     }
 
     /// Blocks until the worker is woken for the first time. Returns at once if it has been woken before.
@@ -153,31 +154,35 @@ impl TaskContext<'_> {
     pub(crate) fn wait_for_first_wake(&self) {
         if !self.is_past_first_wake.replace(true) {
             self.end_search();
-            self.block_parked(|| self.slot().semaphore.wait());
+            self.block_parked(|| {
+                self.slot().semaphore.wait();
+                true
+            });
         }
     }
 
     /// Waits for a post of the semaphore. While a region waits for the bee, which is in the middle of a wait itself,
     /// the bee also looks for tasks now and then, because nobody wakes a parked bee for them; if there are any, it
-    /// makes itself SURPLUS. If a region starts later, its leader posts.
-    fn wait_until_unparked(&self) {
+    /// makes itself SURPLUS, and returns false. If a region starts later, its leader posts.
+    fn wait_until_unparked(&self) -> bool {
         let (team, slot) = (self.team(), self.slot());
         while team.is_awaited_by_region(slot) {
             if slot.semaphore.wait_for(LOOK_WHILE_PARKED) {
-                return;
+                return true;
             }
             if team.has_queued_task() {
                 // For the same reason as in `Team::wake_bee_as`.
                 team.pending_parks.add();
                 // Step: get up
                 if slot.change(SlotState::Parked, SlotState::Surplus) {
-                    return;
+                    return false;
                 }
                 // Another thread has ended the park, and its post is on its way.
                 team.pending_parks.remove();
             }
         }
         slot.semaphore.wait();
+        true
     }
 
     /// The last check before sleep: whether there is anything that the bee would have to be awake for. It includes the
