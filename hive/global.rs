@@ -98,7 +98,8 @@ fn global_outside_of_hives() -> Option<&'static Hive> {
     GLOBAL.get().filter(|_| !nesting::is_inside_any())
 }
 
-/// The hive that the calling thread works for; None if it works for none. Kept out of line, as above.
+/// The hive that the calling thread works for; None if it works for none. Kept out of line, because the
+/// usual case does not come here.
 #[cold]
 #[inline(never)]
 #[expect(unsafe_code, reason = "borrows a hive for one call")]

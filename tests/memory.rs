@@ -7,7 +7,9 @@
 
 mod common;
 
+use std::panic;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use common::process::{in_own_process, in_own_process_with};
 use common::{assert_contains_all, panic_message, run_exclusively, silence_panics, sys};
@@ -194,6 +196,28 @@ fn no_number_of_a_node_is_too_large_for_a_warning() {
             Err(error) => println!("skipped: no namespaces: {error}"),
         })
         .join();
+    });
+}
+
+/// A plan for more bees than the hive may have. Whatever the schedule, the panic is that of the line with the call.
+#[test]
+fn a_loop_that_no_team_can_run_panics_where_it_is_called() {
+    in_own_process("a_loop_that_no_team_can_run_panics_where_it_is_called", || {
+        let place = Arc::new(Mutex::new(String::new()));
+        let noted = Arc::clone(&place);
+        panic::set_hook(Box::new(move |info| {
+            println!("{info}");
+            *noted.lock().unwrap() = info.location().unwrap().to_string();
+        }));
+        let hives = [3, 2].map(|bees| Hive::builder().bees(bees).max_bees(bees).build().unwrap());
+        let plan = hives[0].plan(100);
+        for schedule in [Schedule::Static, Schedule::StaticChunk(1), Schedule::Dynamic(1), Schedule::Guided(1)] {
+            let line = line!() + 1;
+            let message = panic_message(|| hives[1].par_for(plan.to_loop(schedule), |_, _| ()));
+            assert_contains_all(&message, &["no region of 3"]);
+            let place = place.lock().unwrap().clone();
+            assert!(place.starts_with(&format!("{}:{line}:", file!())), "{schedule:?}: {place}");
+        }
     });
 }
 

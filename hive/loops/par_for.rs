@@ -56,7 +56,7 @@ impl Hive {
     /// As [`par_for`](Self::par_for), for a loop each of whose indices stands for `weight` elements.
     #[inline]
     #[track_caller]
-    pub(crate) fn run_weighted<F: Fn(Range<usize>, &Bee<'_>) + Sync>(&self, shared: Loop, weight: usize, body: F) {
+    pub(crate) fn run_weighted<F: Fn(Range<usize>, &Bee<'_>) + Sync>(&self, mut shared: Loop, weight: usize, body: F) {
         let indices = shared.range().len().saturating_mul(weight);
         let work = shared.work(indices, LoopKind::OfBees(shared.sharing()));
         if shared.is_in_blocks() {
@@ -71,8 +71,8 @@ impl Hive {
             });
         }
         let run_part = move |shared: &Loop, bee: &Bee<'_>| shared.run(bee.context, &mut |range| body(range, bee));
-        shared.run_in_region(self.bees(), |shared, bees| {
-            self.run_parts::<true, _>(bees, work, |bee| run_part(shared, bee))
-        });
+        let bees = shared.begin_region(self.bees());
+        self.run_parts::<true, _>(bees, work, |bee| run_part(&shared, bee));
+        shared.end_region();
     }
 }

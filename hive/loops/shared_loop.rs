@@ -70,7 +70,7 @@ pub struct Loop {
     /// own, because a cached state is used by many loops one after another, and making a `Loop` must not write to the
     /// cache lines that the bees share.
     state: OwnState,
-    /// What `run_in_region` has supplied in the place of `state`: words that are ready for one round, the only one that
+    /// What `begin_region` has supplied in the place of `state`: words that are ready for one round, the only one that
     /// is run. None: each run begins its round by `LoopState::begin_round`.
     only_round: Option<CachedState>,
 }
@@ -258,27 +258,33 @@ impl Loop {
         blocks.filter(|block| !block.is_empty()).for_each(|block| body.run_range(block));
     }
 
-    /// Calls `region`, which is to start a region in which each bee runs its part of this loop exactly once, on a hive
-    /// of `hive_bees` bees. It gets the loop and the number of bees to start. If the schedule needs shared words, they
-    /// come from the calling thread's cache, so that a loop allocates nothing if the last one of its kind had a team of
-    /// the same size.
-    pub(crate) fn run_in_region<R>(mut self, hive_bees: usize, region: impl FnOnce(&Self, usize) -> R) -> R {
+    /// Prepares the loop for a region in which each bee runs its part of it exactly once, on a hive of `hive_bees`
+    /// bees. Returns the number of bees to start; `end_region` follows the region. If the schedule needs shared words,
+    /// they come from the calling thread's cache, so that a loop allocates nothing if the last one of its kind had a
+    /// team of the same size.
+    pub(crate) fn begin_region(&mut self, hive_bees: usize) -> usize {
         let bees = self.team_size(hive_bees);
-        let kind = match self.spec.schedule {
-            Schedule::Static | Schedule::StaticChunk(_) => return region(&self, bees),
-            _ if bees == 1 => return region(&self, bees),
-            Schedule::Dynamic(_) | Schedule::Affinity => DispatchKind::Ranges,
-            Schedule::Guided(_) | Schedule::Factoring => DispatchKind::Queue,
-        };
-        self.only_round = Some(cache::take(kind, bees as u32));
-        let result = region(&self, bees);
-        // A panic does not get here; it drops the state, whose words may be in different rounds. If the team was the
-        // caller alone, it needed no state, and the words are still in the round before.
-        if let Some(CachedState { state, round }) = self.only_round.take() {
+        self.only_round = self.dispatch_kind().filter(|_| bees > 1).map(|kind| cache::take(kind, bees as u32));
+        bees
+    }
+
+    /// Puts the words back into the cache after the region. If that has panicked, they may be in different rounds, and
+    /// are dropped with the loop instead.
+    pub(crate) fn end_region(self) {
+        // If the team was the caller alone, it needed no state, and the words are still in the round before.
+        if let (Some(kind), Some(CachedState { state, round })) = (self.dispatch_kind(), self.only_round) {
             let round = if state.has_finished(kind, round) { round } else { round.wrapping_sub(1) };
             cache::put(kind, CachedState { state, round });
         }
-        result
+    }
+
+    /// The kind of shared words that the schedule needs; None if it needs none.
+    fn dispatch_kind(&self) -> Option<DispatchKind> {
+        match self.spec.schedule {
+            Schedule::Static | Schedule::StaticChunk(_) => None,
+            Schedule::Dynamic(_) | Schedule::Affinity => Some(DispatchKind::Ranges),
+            Schedule::Guided(_) | Schedule::Factoring => Some(DispatchKind::Queue),
+        }
     }
 
     /// The range in chunks of this length.

@@ -47,7 +47,6 @@ struct StopState {
 }
 
 impl Watchdog {
-    /// A watchdog that watches nothing yet.
     /// Begins to watch a hive, and reports regions in which a bee waits for longer than `limit`. `hive_name` is what
     /// the names of the hive's threads begin with; it also stands before each report. `take_snapshot` returns what the
     /// hive's bees are doing, or None if the hive is gone.

@@ -79,7 +79,7 @@ impl Shared {
         }
         // Relaxed: only one thread finds false.
         if !self.has_ended.swap(true, Ordering::Relaxed) {
-            // Pairs with the fence in `run_bee`.
+            // SeqCst: pairs with the fence in `run_bee` (`adapters/task_pool/thread.rs`).
             fence(Ordering::SeqCst);
             self.team.terminate_all();
             self.release_owner();

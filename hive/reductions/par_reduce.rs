@@ -109,7 +109,7 @@ impl Hive {
     #[track_caller]
     pub(super) fn reduce_by_schedule<V: Send>(
         &self,
-        shared: Loop,
+        mut shared: Loop,
         bees: usize,
         work: Work,
         op: &(impl Fn(V, V) -> V + Sync),
@@ -120,9 +120,9 @@ impl Hive {
             shared.run(bee.context, &mut partial);
             partial.value
         };
-        let results = shared.run_in_region(bees, |shared, bees| {
-            self.map_parts::<true, _, _>(bees, work, |bee| accumulate(shared, bee))
-        });
+        let bees = shared.begin_region(bees);
+        let results = self.map_parts::<true, _, _>(bees, work, |bee| accumulate(&shared, bee));
+        shared.end_region();
         // Before there is a result, which would be lost if dropping the closure panics.
         drop(accumulate);
         // In order of the bees. If `op` panics, the results that are left are dropped without a second panic.
@@ -157,9 +157,10 @@ impl Hive {
             nodes
         };
         let work = shared.work(indices, LoopKind::KnownBy(key, schedule.sharing()));
-        let results = Loop::new(0..blocks, schedule).run_in_region(bees, |shared, bees| {
-            self.map_parts::<true, _, _>(bees, work, |bee| collect_nodes(shared, bee))
-        });
+        let mut loop_over_blocks = Loop::new(0..blocks, schedule);
+        let bees = loop_over_blocks.begin_region(bees);
+        let results = self.map_parts::<true, _, _>(bees, work, |bee| collect_nodes(&loop_over_blocks, bee));
+        loop_over_blocks.end_region();
         drop(collect_nodes);
         block_tree::combine_all(results.into_iter(), op)
     }

@@ -76,7 +76,7 @@ mod linux {
     /// The calling thread, as the system calls name it.
     const CALLER: libc::pid_t = 0;
 
-    /// A thread that another one may bind.
+    /// A thread whose mask another one may read or change.
     #[derive(Clone, Copy, Debug)]
     pub(crate) struct OtherThread(libc::pid_t);
 
@@ -88,7 +88,7 @@ mod linux {
             Some(Self(unsafe { libc::gettid() }))
         }
 
-        /// The CPUs that the thread may run on. It must not have ended.
+        /// The CPUs that the thread may run on. An error if it has ended, unless another thread has its number by then.
         pub(crate) fn mask(&self) -> Result<CpuMask, CallError> {
             query_growing(self.0, INITIAL_WORDS)
         }

@@ -27,14 +27,14 @@ const PAUSE_PER_YIELD: u64 = 8;
 /// The longest such time, in nanoseconds.
 const LONGEST_PAUSE: u64 = 1_000_000_000;
 
-/// At the beginning and after each pause one thread tries at a time, while the others sleep, so that not all of them
-/// lose a time slice. After so many short yields they all yield. If a long one comes before that, the pause is twice as
+/// After each pause one thread tries at a time, while the others sleep, so that not all of them lose a time slice.
+/// After so many short yields they all yield. If a long one comes before that, the pause is twice as
 /// long as the last: a busy thread that stays costs a time slice for each `LONGEST_PAUSE` in the end.
 const SHORT_YIELDS_OF_TRIAL: u64 = 64;
 
 /// The time of the clock at which a thread may try whether yields pay. `PAYS`: all may yield. `IN_TRIAL`: a thread is
 /// trying.
-static NEXT_TRIAL: AtomicU64 = AtomicU64::new(1);
+static NEXT_TRIAL: AtomicU64 = AtomicU64::new(PAYS);
 const PAYS: u64 = 0;
 const IN_TRIAL: u64 = u64::MAX;
 
@@ -50,15 +50,16 @@ thread_local! {
     static SHORT_YIELDS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// In a forked child, which does not have the thread that is trying: a trial is due.
+/// In a forked child, which does not have the thread that is trying.
 #[cfg_attr(not(unix), expect(dead_code, reason = "other systems do not fork"))]
 pub(crate) fn forget_trial() {
-    NEXT_TRIAL.store(1, Ordering::Relaxed);
+    NEXT_TRIAL.store(PAYS, Ordering::Relaxed);
 }
 
-/// Whether yields are known to pay.
-pub(crate) fn do_pay() -> bool {
-    NEXT_TRIAL.load(Ordering::Relaxed) == PAYS
+/// Whether nobody is to yield for a while, but perhaps a thread that is trying.
+pub(crate) fn are_paused() -> bool {
+    let next = NEXT_TRIAL.load(Ordering::Relaxed);
+    next != PAYS && next > clock::nanos()
 }
 
 /// Yields the CPU, unless yields do not pay at present. Returns whether it has yielded.
@@ -124,7 +125,7 @@ mod tests {
         let is_seen = |look: fn() -> bool| (0..10_000).any(|_| look());
         assert!(is_seen(|| {
             pause(nanos(), LONG, LONGEST_PAUSE);
-            !do_pay() && !yield_if_it_pays()
+            are_paused() && !yield_if_it_pays()
         }));
         assert!(is_seen(|| {
             // Another thread is trying.
@@ -134,7 +135,9 @@ mod tests {
         assert!(is_seen(|| {
             // A trial is due.
             NEXT_TRIAL.store(1, Ordering::Relaxed);
-            (0..SHORT_YIELDS_OF_TRIAL).all(|_| yield_if_it_pays()) && do_pay()
+            !are_paused()
+                && (0..SHORT_YIELDS_OF_TRIAL).all(|_| yield_if_it_pays())
+                && NEXT_TRIAL.load(Ordering::Relaxed) == PAYS
         }));
     }
 }

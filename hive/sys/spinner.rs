@@ -32,9 +32,10 @@ const POLLS_PER_TASK_CHECK: u32 = 8;
 /// (`costly_yields.rs`). A thread that was waiting for this core gets it.
 const MAX_YIELDS: u32 = 16;
 
-/// For so long a bee polls for others of its team after its spin time, unless yields are known to pay. If a thread of
-/// another program has taken a CPU of the team, Linux gives it back after a time slice of up to 4 ms. If the waiting
-/// bee slept meanwhile, that thread would be moved to its CPU, and the bee would have to wait for the next slice.
+/// For so long a bee polls for others of its team after its spin time, once in a wait, if yields do not pay. A thread
+/// of another program has taken a CPU of the team then, and Linux gives it back after a time slice of up to 4 ms. If
+/// the waiting bee slept meanwhile, that thread would be moved to its CPU, and the bee would have to wait for the next
+/// slice.
 const TIME_SLICE: Duration = Duration::from_millis(5);
 
 /// In place of the number of polls: the next step of the wait reads the clock, or yields.
@@ -168,7 +169,7 @@ pub(crate) struct Spinner<'p> {
     /// Whether the thread that this one waits for may be queued on the same CPU, behind this very thread, although the
     /// workers are bound. See `pause`.
     yields_between: bool,
-    /// Whether this is a wait for others of a team that is in the middle of a region.
+    /// Whether this is a wait for others of a team that is in the middle of a region, and has not awaited a time slice.
     is_in_team: bool,
     /// Whether the bees that this one waits for are more than there are CPUs.
     is_short_of_cpus: bool,
@@ -246,16 +247,18 @@ impl Spinner<'_> {
         self.last_seen = Some(now);
         // A spin time beyond the range of the clock is endless.
         self.deadline = self.deadline.or_else(|| now.checked_add(self.spin));
-        if self
-            .deadline
-            .is_some_and(|deadline| now >= deadline && !self.awaits_time_slice(now - deadline, costly_yields::do_pay()))
-        {
-            // The thread waited for may be a worker that needs this CPU: once, before the first yield, move off it. Who
+        if self.deadline.is_some_and(|deadline| now >= deadline) {
+            // The thread waited for may be a worker that needs this CPU: before the first yield, move off it. Who
             // sleeps at once leaves the CPU anyhow.
             if self.yields == 0 && !self.policy.spin.is_zero() {
                 self.policy.give_way_to_workers();
             }
-            return self.yield_once();
+            if !self.awaits_time_slice(costly_yields::are_paused()) {
+                return self.yield_once();
+            }
+            self.policy.cpus.look();
+            (self.is_in_team, self.deadline) = (false, now.checked_add(TIME_SLICE));
+            return true;
         }
         // Yields until now were for want of CPUs.
         self.yields = 0;
@@ -263,10 +266,10 @@ impl Spinner<'_> {
         true
     }
 
-    /// Whether to poll on although the spin time is over since this time: see `TIME_SLICE`.
-    fn awaits_time_slice(&self, over: Duration, do_yields_pay: bool) -> bool {
+    /// Whether to poll on for a time slice although the spin time is over: see `TIME_SLICE`.
+    fn awaits_time_slice(&self, are_yields_paused: bool) -> bool {
         let (_, is_default) = self.policy.spin_time();
-        self.is_in_team && is_default && self.yields == 0 && over < TIME_SLICE && !do_yields_pay
+        self.is_in_team && is_default && self.yields == 0 && are_yields_paused
     }
 
     /// Whether the wait is in its first phase, that is, has only just begun.
@@ -379,16 +382,14 @@ mod tests {
     }
 
     #[test]
-    fn a_bee_waits_for_its_team_for_a_time_slice_where_yields_may_not_pay() {
+    fn a_bee_waits_for_its_team_for_a_time_slice_where_yields_do_not_pay() {
         let policy = || WaitPolicy::new(Duration::from_micros(100), None, usize::MAX, CpuMask::new());
         let (learning, chosen) = (policy().learning(), policy());
-        let awaits = |spinner: Spinner<'_>, over, do_yields_pay| spinner.awaits_time_slice(over, do_yields_pay);
-        assert!(awaits(learning.spinner_in_team(2), Duration::ZERO, false));
-        assert!(awaits(learning.spinner_for_sleepers(2), TIME_SLICE - Duration::from_nanos(1), false));
-        assert!(!awaits(learning.spinner_in_team(2), TIME_SLICE, false), "the time slice is over");
-        assert!(!awaits(learning.spinner_in_team(2), Duration::ZERO, true), "a yield does it");
-        assert!(!awaits(learning.spinner(), Duration::ZERO, false), "for nobody of a team");
-        assert!(!awaits(chosen.spinner_in_team(2), Duration::ZERO, false), "the program has chosen the spin time");
+        let awaits = |spinner: Spinner<'_>, are_yields_paused| spinner.awaits_time_slice(are_yields_paused);
+        assert!(awaits(learning.spinner_in_team(2), true) && awaits(learning.spinner_for_sleepers(2), true));
+        assert!(!awaits(learning.spinner_in_team(2), false), "a yield does it");
+        assert!(!awaits(learning.spinner(), true), "for nobody of a team");
+        assert!(!awaits(chosen.spinner_in_team(2), true), "the program has chosen the spin time");
     }
 
     #[test]

@@ -18,8 +18,7 @@ pub(crate) fn write_message(text: &str) {
     use std::mem::ManuallyDrop;
     use std::os::fd::FromRawFd;
     #[expect(unsafe_code, reason = "the standard library's handle has a lock")]
-    // SAFETY: the file is never dropped, so it closes nothing. If the program has closed this number, writing is an
-    // error.
+    // SAFETY: the file is never dropped, so it closes nothing.
     let mut stderr = ManuallyDrop::new(unsafe { File::from_raw_fd(libc::STDERR_FILENO) });
     let _ = stderr.write_all(text.as_bytes());
 }

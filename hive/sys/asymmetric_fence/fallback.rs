@@ -112,7 +112,7 @@ fn wait_for_stores() {
     ))
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 

@@ -111,8 +111,7 @@ impl Texts {
         };
         for file in texts.files.clone() {
             // A module of tests that has a file of its own is not the crate's code. The graph has no such files.
-            let is_of_tests = !graph.files.contains(&file.path) && !file.path.contains("/examples/");
-            texts.add(file, is_of_tests);
+            texts.add(file, !graph.files.contains(&file.path));
         }
         texts
     }
