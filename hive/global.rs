@@ -56,7 +56,8 @@ fn build_global() -> &'static Hive {
     build_global_by(Hive::builder())
 }
 
-/// The global hive for a call that waits for it.
+/// The global hive for a call that waits for it. If it has to be built, what takes long and can be left out is left out
+/// (`Builder::urgent`).
 #[cold]
 #[inline(never)]
 fn global_for_call() -> &'static Hive {
@@ -68,8 +69,8 @@ fn build_global_by(builder: Builder) -> &'static Hive {
     GLOBAL.get_or_make(|| Ok(build())).unwrap_or_else(|never: Infallible| match never {})
 }
 
-/// Calls a method of the current hive: the one that the calling thread works for as a bee, in a region, a task or an
-/// `install`; otherwise the global one.
+/// Calls a method of the current hive, the one that the calling thread works for as a bee, in a region, a task or an
+/// `install`; otherwise of the global one. `current_hive!(resize(bees))` calls `resize(bees)`.
 ///
 /// It is a macro so that the usual case, the global hive, is a pointer and nothing else.
 macro_rules! current_hive {
@@ -86,6 +87,7 @@ macro_rules! current_hive {
     }};
 }
 
+// After `current_hive!`, which it uses.
 mod regions;
 
 pub use regions::{
@@ -98,14 +100,14 @@ fn global_outside_of_hives() -> Option<&'static Hive> {
     GLOBAL.get().filter(|_| !nesting::is_inside_any())
 }
 
-/// The hive that the calling thread works for; None if it works for none. Kept out of line, because the
-/// usual case does not come here.
+/// The hive that the calling thread works for; None if it works for none. Kept out of line, because the usual case does
+/// not come here.
 #[cold]
 #[inline(never)]
 #[expect(unsafe_code, reason = "borrows a hive for one call")]
 fn borrow_hive() -> Option<BorrowedHive> {
-    // SAFETY: only `current_hive` calls this, which drops the result before its caller returns, and that one has been
-    // called inside of the region or task.
+    // SAFETY: only `current_hive!` calls this. The function in which it stands has been called inside of the region or
+    // task, and the macro drops the result before that function returns.
     unsafe { Hive::of_calling_thread() }
 }
 

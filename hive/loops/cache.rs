@@ -1,7 +1,6 @@
-//! A cache of loop states for loops that are a region of their own, such as `Hive::par_for`. `Loop::begin_region`
-//! takes a state from here, and `Loop::end_region` puts it back. Each thread keeps one state of each kind, so
-//! that a loop which follows another like it allocates nothing. See "A loop that is a region of its own" in
-//! `docs/loops.md`.
+//! A cache of loop states for loops that are a region of their own, such as `Hive::par_for`. `Loop::take_words` takes a
+//! state from here, and `Loop::put_words_back` puts it back. Each thread keeps one state of each kind, so that a loop
+//! which follows another like it allocates nothing. See "A loop that is a region of its own" in `docs/loops.md`.
 
 use std::cell::Cell;
 

@@ -146,6 +146,7 @@ impl Bee<'_> {
             return own.run(self.context, body);
         }
         let (id, spec) = (self.id(), &own.spec);
+        // Only under these schedules do the bees need words in common (`Loop::begin_round`).
         let common = (spec.schedule.sharing() == Sharing::AsTheyCome).then(|| common_state(self.context));
         if common.is_some_and(|common| !common.agrees_on_call(self.context, spec.fingerprint())) {
             return report_other_call(self.context, &format_args!("bee {id} calls it with {spec}"));

@@ -71,8 +71,8 @@ impl Hive {
             });
         }
         let run_part = move |shared: &Loop, bee: &Bee<'_>| shared.run(bee.context, &mut |range| body(range, bee));
-        let bees = shared.begin_region(self.bees());
+        let bees = shared.take_words(self.bees());
         self.run_parts::<true, _>(bees, work, |bee| run_part(&shared, bee));
-        shared.end_region();
+        shared.put_words_back();
     }
 }

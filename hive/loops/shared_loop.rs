@@ -70,7 +70,7 @@ pub struct Loop {
     /// own, because a cached state is used by many loops one after another, and making a `Loop` must not write to the
     /// cache lines that the bees share.
     state: OwnState,
-    /// What `begin_region` has supplied in the place of `state`: words that are ready for one round, the only one that
+    /// What `take_words` has supplied in the place of `state`: words that are ready for one round, the only one that
     /// is run. None: each run begins its round by `LoopState::begin_round`.
     only_round: Option<CachedState>,
 }
@@ -192,8 +192,9 @@ impl Loop {
         self.run_with(None, context, body);
     }
 
-    /// Does the same for `Bee::for_range`: each bee has a `Loop` of its own, which all have made of the same arguments,
-    /// and the words that the bees share are those of `common`. It must be for teams of at least this size.
+    /// As `run`, with the words of `common`, if they are given, in place of the loop's own. They must be for teams of
+    /// at least this size. `Bee::for_range` calls it: there each bee has made a `Loop` of its own from the same
+    /// arguments, and `common` is what the bees share.
     #[inline(always)]
     pub(crate) fn run_with(&self, common: Option<&LoopState>, context: &RegionContext<'_>, body: &mut impl RangeBody) {
         let (id, bees) = (context.id() as usize, self.active_bees(context.bees() as usize));
@@ -244,7 +245,8 @@ impl Loop {
         self.spec.schedule.sharing()
     }
 
-    /// As what the hive runs this loop, which is over so many indices for it.
+    /// What to start a region for that runs this loop. `indices`: how long the loop is for the hive's estimates of its
+    /// cost, which may be more than it has indices itself.
     #[inline]
     pub(crate) fn work(&self, indices: usize, kind: LoopKind) -> Work {
         if self.spec.owners > 0 { Work::PlannedLoop(indices, kind) } else { Work::Loop(indices, kind) }
@@ -258,19 +260,19 @@ impl Loop {
         blocks.filter(|block| !block.is_empty()).for_each(|block| body.run_range(block));
     }
 
-    /// Prepares the loop for a region in which each bee runs its part of it exactly once, on a hive of `hive_bees`
-    /// bees. Returns the number of bees to start; `end_region` follows the region. If the schedule needs shared words,
-    /// they come from the calling thread's cache, so that a loop allocates nothing if the last one of its kind had a
-    /// team of the same size.
-    pub(crate) fn begin_region(&mut self, hive_bees: usize) -> usize {
+    /// Takes the words that the bees share, if the schedule needs any, from the calling thread's cache, for a region in
+    /// which each bee runs its part of the loop exactly once, on a hive of `hive_bees` bees. So a loop allocates
+    /// nothing if the last one of its kind had a team of the same size. Returns the number of bees to start. After the
+    /// region, call `put_words_back`.
+    pub(crate) fn take_words(&mut self, hive_bees: usize) -> usize {
         let bees = self.team_size(hive_bees);
         self.only_round = self.dispatch_kind().filter(|_| bees > 1).map(|kind| cache::take(kind, bees as u32));
         bees
     }
 
-    /// Puts the words back into the cache after the region. If that has panicked, they may be in different rounds, and
-    /// are dropped with the loop instead.
-    pub(crate) fn end_region(self) {
+    /// Puts the words back into the cache after the region. This is not called if the region panics: then the words may
+    /// be in different rounds, and are dropped with the loop.
+    pub(crate) fn put_words_back(self) {
         // If the team was the caller alone, it needed no state, and the words are still in the round before.
         if let (Some(kind), Some(CachedState { state, round })) = (self.dispatch_kind(), self.only_round) {
             let round = if state.has_finished(kind, round) { round } else { round.wrapping_sub(1) };

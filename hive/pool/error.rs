@@ -24,7 +24,6 @@ use crate::sys::parse_error::ParseError;
 /// assert_eq!(hive.bees(), 8);
 /// # Ok::<(), hive::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct Error(Box<Problem>);
 
 /// The kind of an [`Error`].
@@ -59,7 +58,6 @@ pub enum ErrorKind {
 }
 
 /// What an [`Error`] consists of; in a box, since results are seldom errors, and are to be small.
-#[derive(Debug)]
 struct Problem {
     kind: ErrorKind,
     message: String,
@@ -117,6 +115,13 @@ impl Error {
 impl From<ParseError> for Error {
     fn from(error: ParseError) -> Self {
         Self::new(ErrorKind::Parse, error.to_string()).caused_by(error)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Problem { kind, message, cause } = &*self.0;
+        f.debug_struct("Error").field("kind", kind).field("message", message).field("cause", cause).finish()
     }
 }
 

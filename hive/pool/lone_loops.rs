@@ -1,5 +1,5 @@
 //! How a hive runs a loop, and when the calling thread runs all of it. `Hive::par_for` and its siblings end here, by
-//! way of `run_parts.rs`. Of a short reduction, `lone_parts.rs` has run all parts or the first ones before.
+//! way of `run_parts.rs`. Of a short reduction, only the parts come here that `lone_parts.rs` has left.
 //!
 //! The parts of a loop do not need each other, so one thread can run them all. The caller does, if the loop is too
 //! short for a team, or the workers are asleep and it is too short to wake them for, or their help has been worth

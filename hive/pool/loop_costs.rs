@@ -1,8 +1,7 @@
 //! What a call says of its loop; what a hive knows of the costs of its loops; and what it makes of that: whether it
 //! pays to wake the workers for a loop, or to wait for the team, or whether the caller is better off alone.
-//! `lone_parts.rs` asks before each loop that finds the workers asleep, and `lone_loops.rs` before one that finds the
-//! team busy; afterwards it is told how long the loop has taken. The rules, with their reasons, are in
-//! `docs/lone-loops.md`.
+//! `lone_parts.rs` and `lone_loops.rs` ask before they run a loop, and record afterwards how long it has taken. The
+//! rules, with their reasons, are in `docs/lone-loops.md`.
 //!
 //! All of this is guesswork about speed: whatever it says, a loop gives the same result. So several threads may use it
 //! at the same time without a lock, and an update may get lost.
@@ -78,7 +77,7 @@ pub(crate) enum LoopKind {
     OfBees(Sharing),
     /// The body does not know which bee it runs on: as the only bee of a team of one, it does all of the loop.
     Anonymous(Sharing),
-    /// The same, and how much work it is, is known by this hash and not by that of its body.
+    /// As `Anonymous`, for a loop whose cost is learned under this hash in place of that of its body.
     KnownBy(u64, Sharing),
 }
 

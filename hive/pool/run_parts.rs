@@ -18,7 +18,7 @@ pub(crate) enum Work {
     Parts,
     /// The same on the bees that there are, but no more than are asked for.
     PresentParts,
-    /// A loop over so many indices. The hive has had so many bees as are asked for.
+    /// A loop over so many indices. When it was called, the hive had at least as many bees as are asked for.
     Loop(usize, LoopKind),
     /// The same in the blocks of a plan, which is for so many bees. The hive grows if it has fewer.
     PlannedLoop(usize, LoopKind),

@@ -1,7 +1,7 @@
 //! The end of a hive: its handle ends the workers and waits for their threads as far as that is safe, and the last
-//! owner runs the tasks that are left and writes the timeline. And what watches a hive until then: the start of the
-//! watchdog, and the writing of the timeline. The watchdog and the tracer are in `hive/observe/` and know no hive; this
-//! file hands them what they need of one.
+//! owner runs the tasks that are left and writes the timeline. This file also starts what watches a hive until then,
+//! the watchdog, and writes the timeline for a program that asks for it. The watchdog and the tracer are in
+//! `hive/observe/` and know no hive; what they need of one they get from here.
 //!
 //! `docs/waits-between-hives.md` says why the waits in this file cannot form a cycle.
 
@@ -69,8 +69,8 @@ impl Shared {
         self.release_owner();
     }
 
-    /// Counts a keeper of a task pool as gone, and ends the pool if it was the last; in a hive it does nothing. A job
-    /// that an exit handler spawns is a keeper of a pool that has ended, which does not end once more.
+    /// Counts a keeper of a task pool as gone, and ends the pool if it was the last; in a hive it does nothing. An exit
+    /// handler of a pool that has ended may spawn a job, which is a last keeper once more: then nothing is left to end.
     pub(crate) fn release_keeper(&self) {
         let Some(task_pool) = &self.task_pool else { return };
         // The threads of a forked child's pools are its parent's.

@@ -58,9 +58,8 @@ use crate::sync::{
 
 /// The state that all bees of one hive share: bee 0, the queen, and the workers 1 to `hired.count()`.
 pub(crate) struct Team {
-    /// The lock that a thread holds while it is the queen. It protects the queen's `LedGroups`. It has
-    /// cache lines of its own, because the queen writes to it in every region and workers must not be disturbed by
-    /// that.
+    /// The lock that a thread holds while it is the queen. It protects the queen's `LedGroups`. It has cache lines of
+    /// its own, because the queen writes to it in every region and workers must not be disturbed by that.
     queen_lock: CachePadded<QueenLock<LedGroups>>,
     /// How many bees the hive has and how many of them are asleep. The queen reads it after each start; resizes, and
     /// workers that fall asleep or are woken, write it.

@@ -120,9 +120,9 @@ impl Hive {
             shared.run(bee.context, &mut partial);
             partial.value
         };
-        let bees = shared.begin_region(bees);
+        let bees = shared.take_words(bees);
         let results = self.map_parts::<true, _, _>(bees, work, |bee| accumulate(&shared, bee));
-        shared.end_region();
+        shared.put_words_back();
         // Before there is a result, which would be lost if dropping the closure panics.
         drop(accumulate);
         // In order of the bees. If `op` panics, the results that are left are dropped without a second panic.
@@ -158,9 +158,9 @@ impl Hive {
         };
         let work = shared.work(indices, LoopKind::KnownBy(key, schedule.sharing()));
         let mut loop_over_blocks = Loop::new(0..blocks, schedule);
-        let bees = loop_over_blocks.begin_region(bees);
+        let bees = loop_over_blocks.take_words(bees);
         let results = self.map_parts::<true, _, _>(bees, work, |bee| collect_nodes(&loop_over_blocks, bee));
-        loop_over_blocks.end_region();
+        loop_over_blocks.put_words_back();
         drop(collect_nodes);
         block_tree::combine_all(results.into_iter(), op)
     }

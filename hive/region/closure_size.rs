@@ -1,5 +1,5 @@
-//! Which closures of the program are so large that they are boxed before they are passed on: the bodies of regions, and
-//! tasks.
+//! Which closures of the program are so large that they are boxed before they are passed on, and a macro that boxes
+//! them: bodies of regions, tasks, and what is handed over to a pool.
 
 /// In bytes: a closure larger than this is boxed before it is passed on, and called where it lies.
 ///
@@ -13,7 +13,8 @@ pub(crate) const fn is_large<F>(_: &F) -> bool {
     size_of::<F>() > BOX_THRESHOLD
 }
 
-/// The value of `$then`, in which the closure `$f` is a `Box<$dyn>` if it is large.
+/// The value of `$then`, in which the closure `$f` is a `Box<$dyn>` if it is large. `$then` is compiled twice, for the
+/// closure and for the box: `boxed_if_large!(task: dyn FnOnce() + Send => self.queue_task(task))`.
 macro_rules! boxed_if_large {
     ($f:ident: $dyn:ty => $then:expr) => {
         if crate::region::closure_size::is_large(&$f) {

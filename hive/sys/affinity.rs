@@ -1,4 +1,6 @@
-//! The affinity mask of the calling thread: [`query`] reads it from the operating system, [`apply`] sets it.
+//! The affinity masks of threads: [`query`] reads that of the calling thread, [`apply`] sets it, [`migrate_off`]
+//! changes it for a moment, and [`OtherThread`] reads or sets that of another thread. [`current_cpu`] says which CPU
+//! the calling thread is on.
 //!
 //! There are three versions: Linux's own calls, hwloc on other systems, and `core_affinity` on other systems without
 //! hwloc. `topology/pinning.rs` is what the rest of the library uses to bind threads.

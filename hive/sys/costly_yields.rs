@@ -21,15 +21,15 @@ const LONG: u64 = 4 * NANOS_OF_WAKING;
 /// as it would have without the yield, or to a bee that has work.
 const GAIN: u64 = NANOS_OF_WAKING / 8;
 
-/// After one that was not, nobody yields for so many times as long as it has taken.
+/// After a long yield that was not worth its time, nobody yields for so many times as long as it has taken.
 const PAUSE_PER_YIELD: u64 = 8;
 
 /// The longest such time, in nanoseconds.
 const LONGEST_PAUSE: u64 = 1_000_000_000;
 
 /// After each pause one thread tries at a time, while the others sleep, so that not all of them lose a time slice.
-/// After so many short yields they all yield. If a long one comes before that, the pause is twice as
-/// long as the last: a busy thread that stays costs a time slice for each `LONGEST_PAUSE` in the end.
+/// After so many short yields they all yield. If a long one comes before that, the pause is twice as long as the last:
+/// a busy thread that stays costs a time slice for each `LONGEST_PAUSE` in the end.
 const SHORT_YIELDS_OF_TRIAL: u64 = 64;
 
 /// The time of the clock at which a thread may try whether yields pay. `PAYS`: all may yield. `IN_TRIAL`: a thread is
@@ -38,8 +38,8 @@ static NEXT_TRIAL: AtomicU64 = AtomicU64::new(PAYS);
 const PAYS: u64 = 0;
 const IN_TRIAL: u64 = u64::MAX;
 
-/// For how long nobody was to yield the last time. Like the next one, it is written by whoever has set `IN_TRIAL`, or
-/// found out that yields do not pay after all.
+/// How long the last pause was to be. Like `TRIED`, it is written by whoever has set `IN_TRIAL`, or has found out that
+/// yields do not pay after all.
 static LAST_PAUSE: AtomicU64 = AtomicU64::new(0);
 
 /// The short yields of the trial so far.
@@ -50,13 +50,13 @@ thread_local! {
     static SHORT_YIELDS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// In a forked child, which does not have the thread that is trying.
+/// Lets all threads yield again. For a forked child, which does not have the thread that was trying.
 #[cfg_attr(not(unix), expect(dead_code, reason = "other systems do not fork"))]
 pub(crate) fn forget_trial() {
     NEXT_TRIAL.store(PAYS, Ordering::Relaxed);
 }
 
-/// Whether nobody is to yield for a while, but perhaps a thread that is trying.
+/// Whether nobody is to yield for a while, except perhaps a thread that is trying whether yields pay.
 pub(crate) fn are_paused() -> bool {
     let next = NEXT_TRIAL.load(Ordering::Relaxed);
     next != PAYS && next > clock::nanos()

@@ -1,4 +1,4 @@
-//! [`ParseError`]: the error of reading a setting from text, as from the environment.
+//! [`ParseError`]: the error of reading a setting from text, as from the environment; and settings that are one word.
 
 use std::fmt;
 
@@ -68,8 +68,9 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// The value that `text` is the word of, whatever the case of its letters, and with or without blanks around it.
-/// `problem` says what any other text is not, and what was expected.
+/// The value that the word `text` stands for, in any case of its letters, and with or without blanks around it. If
+/// there is none, the error's message is `text` and then `problem`, such as "is no shape of a barrier; expected flat,
+/// cluster, node or auto".
 pub(crate) fn parse_word<T: Clone>(
     words: &[(T, &str)],
     text: &str,
@@ -79,7 +80,7 @@ pub(crate) fn parse_word<T: Clone>(
     find_word(words, text).ok_or_else(|| ParseError::new(kind, format!("{text:?} {problem}")))
 }
 
-/// The same without an error.
+/// As `parse_word`, but None where that returns an error.
 pub(crate) fn find_word<T: Clone>(words: &[(T, &str)], text: &str) -> Option<T> {
     words.iter().find_map(|(value, word)| word.eq_ignore_ascii_case(text.trim()).then(|| value.clone()))
 }

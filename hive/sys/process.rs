@@ -1,5 +1,6 @@
-//! State that all hives of a process share: values that are locked for a moment, values that are made once, and values
-//! that a forked child makes anew.
+//! State that all hives of a process share: values that are locked for a moment ([`ProcessLock`]), the same with a
+//! fresh value in each forked child ([`OfProcess`]), values that are made once ([`ProcessCell`]), and values that take
+//! long to make and that a forked child makes anew ([`PerProcess`]).
 //!
 //! A forked child has copies of these values, and none of the threads that may have been changing them. Therefore hive
 //! keeps no process-wide state except these four types and numbers that are changed by one atomic operation: there is
@@ -36,11 +37,12 @@ impl<T> ProcessLock<T> {
     }
 }
 
-/// A value of which each process has its own: a forked child does not have its parent's, but begins with the default.
+/// A [`ProcessLock`] whose value a forked child does not inherit: it finds `T::default()` in its place. (A value that
+/// takes long to make is a [`PerProcess`].)
 pub(crate) struct OfProcess<T>(ProcessLock<(u32, T)>);
 
 impl<T: Default> OfProcess<T> {
-    /// The value that the first process begins with.
+    /// `value` is what the first process begins with, and has to be `T::default()`, which a constant cannot call.
     pub(crate) const fn new(value: T) -> Self {
         Self(ProcessLock::new((0, value)))
     }
@@ -211,7 +213,7 @@ mod tests {
         assert_eq!((status, VALUE.get()), (0, Some(&child)));
     }
 
-    /// The statics that are of neither type, nor atomic numbers, and why each of them is harmless.
+    /// The statics that are of none of the four types, nor atomic numbers, and why each of them is harmless.
     const EXCEPTIONS: [(&str, &str); 7] = [
         ("adapters/task_pool/completion.rs: SEMAPHORE", "each thread has its own"),
         ("observe/trace/log.rs: FIRST_USE", "`trace/traced_hives.rs` fills it while no thread forks"),

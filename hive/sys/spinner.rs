@@ -141,7 +141,7 @@ impl WaitPolicy {
             yields: 0,
             spin_epoch: self.spin_epoch(),
             yields_between: false,
-            is_in_team: false,
+            may_await_time_slice: false,
             is_short_of_cpus: false,
             leaves_shared_cpu: false,
             deadline: None,
@@ -153,6 +153,7 @@ impl WaitPolicy {
 /// Decides, for one wait, whether to poll again. A wait has three phases: `HOT_POLLS` polls without pauses, or fewer;
 /// polls with PAUSE instructions (with yields, if some of the hive's workers are not bound to CPUs) until the policy's
 /// spin time is over; up to `MAX_YIELDS` polls with a yield of the core between them. After that it is time to sleep.
+/// In a wait for others of a team, the second phase goes on for a `TIME_SLICE`, once, if yields do not pay.
 /// With a spin time of zero there are no polls and no yields: after the look that every wait begins with, the thread
 /// sleeps.
 pub(crate) struct Spinner<'p> {
@@ -169,8 +170,9 @@ pub(crate) struct Spinner<'p> {
     /// Whether the thread that this one waits for may be queued on the same CPU, behind this very thread, although the
     /// workers are bound. See `pause`.
     yields_between: bool,
-    /// Whether this is a wait for others of a team that is in the middle of a region, and has not awaited a time slice.
-    is_in_team: bool,
+    /// Whether this wait may still be made longer by a `TIME_SLICE`: it is for others of a team that is in the middle
+    /// of a region, and it has not been made longer yet.
+    may_await_time_slice: bool,
     /// Whether the bees that this one waits for are more than there are CPUs.
     is_short_of_cpus: bool,
     /// Whether the thread sleeps at once where another one goes on and on on its CPU (`shared_cpu.rs`).
@@ -187,7 +189,7 @@ impl Spinner<'_> {
     #[inline(always)]
     fn in_team(self, bees: u32) -> Self {
         if bees as usize <= self.policy.cpus.get() {
-            return Self { is_in_team: true, ..self };
+            return Self { may_await_time_slice: true, ..self };
         }
         Self { polls: AFTER_POLLS, is_short_of_cpus: true, ..self }
     }
@@ -253,11 +255,11 @@ impl Spinner<'_> {
             if self.yields == 0 && !self.policy.spin.is_zero() {
                 self.policy.give_way_to_workers();
             }
-            if !self.awaits_time_slice(costly_yields::are_paused()) {
+            if !(self.may_poll_on() && costly_yields::are_paused()) {
                 return self.yield_once();
             }
             self.policy.cpus.look();
-            (self.is_in_team, self.deadline) = (false, now.checked_add(TIME_SLICE));
+            (self.may_await_time_slice, self.deadline) = (false, now.checked_add(TIME_SLICE));
             return true;
         }
         // Yields until now were for want of CPUs.
@@ -266,10 +268,10 @@ impl Spinner<'_> {
         true
     }
 
-    /// Whether to poll on for a time slice although the spin time is over: see `TIME_SLICE`.
-    fn awaits_time_slice(&self, are_yields_paused: bool) -> bool {
-        let (_, is_default) = self.policy.spin_time();
-        self.is_in_team && is_default && self.yields == 0 && are_yields_paused
+    /// Whether to poll on for a `TIME_SLICE` although the spin time is over, if yields do not pay.
+    fn may_poll_on(&self) -> bool {
+        let (_, learns_to_poll) = self.policy.spin_time();
+        self.may_await_time_slice && learns_to_poll && self.yields == 0
     }
 
     /// Whether the wait is in its first phase, that is, has only just begun.
@@ -278,7 +280,8 @@ impl Spinner<'_> {
         self.polls < HOT_POLLS
     }
 
-    /// When the wait began, or a little later. None: the clock has not been read yet.
+    /// When the wait began, or a little later. None: the clock has not been read yet. Not for a wait for others of a
+    /// team, whose deadline may have been put off by a `TIME_SLICE`.
     pub(crate) fn began(&self) -> Option<Instant> {
         self.deadline?.checked_sub(self.spin)
     }
@@ -382,14 +385,12 @@ mod tests {
     }
 
     #[test]
-    fn a_bee_waits_for_its_team_for_a_time_slice_where_yields_do_not_pay() {
+    fn a_bee_may_wait_for_its_team_for_a_time_slice_more() {
         let policy = || WaitPolicy::new(Duration::from_micros(100), None, usize::MAX, CpuMask::new());
         let (learning, chosen) = (policy().learning(), policy());
-        let awaits = |spinner: Spinner<'_>, are_yields_paused| spinner.awaits_time_slice(are_yields_paused);
-        assert!(awaits(learning.spinner_in_team(2), true) && awaits(learning.spinner_for_sleepers(2), true));
-        assert!(!awaits(learning.spinner_in_team(2), false), "a yield does it");
-        assert!(!awaits(learning.spinner(), true), "for nobody of a team");
-        assert!(!awaits(chosen.spinner_in_team(2), true), "the program has chosen the spin time");
+        assert!(learning.spinner_in_team(2).may_poll_on() && learning.spinner_for_sleepers(2).may_poll_on());
+        assert!(!learning.spinner().may_poll_on(), "for nobody of a team");
+        assert!(!chosen.spinner_in_team(2).may_poll_on(), "the program has chosen the spin time");
     }
 
     #[test]

@@ -9,8 +9,8 @@ use crate::tasks::owned_job::{Job, JobPlace, task_of};
 /// A job that nothing waits for.
 struct DetachedJob<F>(F);
 
-/// Makes a task of `job` for the hive of `shared`. Its panic goes to the hive's panic handler. In a task pool it is a
-/// keeper of the pool, counted already.
+/// Makes a task that runs `job` for the hive or task pool of `shared`. A panic of the job goes to the panic handler. In
+/// a task pool the job is a keeper of the pool, which the caller has counted (`TaskPoolState::add_keepers`).
 pub(crate) fn detached(shared: &Shared, job: impl FnOnce() + Send + 'static) -> Task {
     // SAFETY: the closure is `'static`. The hive's shared state outlives every task that is queued in its team: all of
     // them are run before it goes.
@@ -23,6 +23,7 @@ impl<F: FnOnce() + Send> Job for DetachedJob<F> {
         // SAFETY: see `detached`.
         let shared = unsafe { &*shared };
         shared.config.handlers.catch_panic(job.take().0);
+        // In a hive this does nothing.
         shared.release_keeper();
     }
 }

@@ -1,4 +1,5 @@
-//! `join`: two closures, possibly at the same time. `handle.rs` calls it on a thread that is a bee.
+//! `join`: two closures, possibly at the same time. `Hive::join`, the free function `join` and, with `IN_POOL`,
+//! `PoolBee::join` call it on a thread that is a bee.
 //!
 //! The second closure is kept in the frame of the join, where only this bee finds it: by its join buffer, or by its
 //! list of linked joins, once the buffer is full. As a join begins, and as its first half has ended, the bee looks

@@ -162,7 +162,8 @@ impl<'scope> Scope<'scope> {
         unsafe { task_of_scope(self, task) }
     }
 
-    /// The hive, or else the calling thread's queue, that the tasks go to.
+    /// The hive, if that is where the tasks go, or else the queue of the thread that called the scope. (`Err` is no
+    /// failure here: the standard library has no type for one of two things.)
     fn destination(&self) -> Result<&Team, &CallerQueue> {
         match self.destination {
             // SAFETY: the team outlives the scope, whose body one of its bees runs.

@@ -53,8 +53,9 @@ unsafe fn end_at_once<S: CountedScope>(scope: *const S) {
     }
 }
 
-/// Runs `body`, which is counted, and then `wait`, which returns when nothing is counted in `scope` any more. `held` is
-/// that of the calling thread, if that is a bee of the scope's team.
+/// Runs `body`, which `scope` counts already, counts it as ended, and calls `wait`, which returns when nothing is
+/// counted in `scope` any more. `held`: the credit that the calling thread has in hand, if it is a bee of the scope's
+/// team.
 ///
 /// # Panics
 /// If `body` or a job panics: with the panic of `body` if there is one, or else with the first of a job.

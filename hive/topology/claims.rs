@@ -87,13 +87,13 @@ impl Claim {
         cpus.is_subset(&self.cpus)
     }
 
-    /// Calls `change` with the claims of this process and the CPUs of this one. Does nothing in a forked child.
+    /// Calls `change` with the claims of all hives and with the CPUs of this one. In a forked child it does nothing and
+    /// returns the default.
     fn with_claims<R: Default>(&mut self, change: impl FnOnce(&mut Claims, &mut CpuMask) -> R) -> R {
-        CLAIMS.with(
-            |generation, claims| {
-                if generation == self.generation { change(claims, &mut self.cpus) } else { R::default() }
-            },
-        )
+        CLAIMS.with(|generation, claims| {
+            let is_own = generation == self.generation;
+            if is_own { change(claims, &mut self.cpus) } else { R::default() }
+        })
     }
 }
 

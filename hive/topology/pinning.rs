@@ -182,7 +182,7 @@ impl AffinityGuard {
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         let restore = bind(place)?;
         let binding = ActiveBinding { guard_id: id, is_released: false, _restore: restore };
-        let pushed = ACTIVE_GUARDS.try_with(|bonds| bonds.borrow_mut().push(binding));
+        let pushed = ACTIVE_GUARDS.try_with(|active| active.borrow_mut().push(binding));
         Ok(pushed.ok().map(|()| Self { thread: current_thread_id(), id }))
     }
 }
@@ -199,7 +199,7 @@ impl Drop for AffinityGuard {
 /// Marks the guard `id` as dropped, then removes the released guards from the end of the list. Each removal restores a
 /// mask, so masks are restored in the reverse of the order in which they were replaced.
 fn release(active: &mut Vec<ActiveBinding>, id: u64) {
-    active.iter_mut().filter(|binding| binding.guard_id == id).for_each(|tied| tied.is_released = true);
+    active.iter_mut().filter(|binding| binding.guard_id == id).for_each(|binding| binding.is_released = true);
     while active.last().is_some_and(|binding| binding.is_released) {
         active.pop();
     }

@@ -1,5 +1,6 @@
-//! What a thread waits for that has handed something over to a pool: a latch, which differs by whether the thread runs
-//! tasks meanwhile.
+//! The end of something that a pool does for a thread, which waits for it: of what the thread has handed over
+//! (`enter.rs`), or of a scope (`scope.rs`). A bee of a pool waits for a latch and runs tasks meanwhile; any other
+//! thread polls, and then sleeps on a semaphore.
 
 #![allow(unsafe_code)]
 
@@ -32,13 +33,14 @@ enum Waiter {
     Bee(*const Team, u32),
     /// A bee of another pool, which may end as soon as the bee has gone on.
     BeeOfAnotherPool(*const Shared, u32),
-    /// A thread that belongs to no pool, and what it waits for in place of the latch of bees.
+    /// A thread that belongs to no pool. It waits for this latch, not for that of the `Completion`, and sleeps on this
+    /// semaphore.
     Outsider(CallerLatch, Arc<Semaphore>),
 }
 
 impl Completion {
-    /// Something that `waiter` waits for, or, if that is None, the calling thread, which belongs to no pool; and that
-    /// the threads of `pool` do.
+    /// The end of something that the threads of `pool` do. `waiter`: the calling thread, which is going to wait for
+    /// that; None if it belongs to no pool.
     pub(super) fn new(pool: &Shared, waiter: Option<PoolBee<'_>>) -> Self {
         let waiter = match waiter {
             Some(me) if me.is_of(pool) => Waiter::Bee(me.context.team(), me.context.id()),

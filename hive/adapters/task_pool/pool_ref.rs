@@ -60,9 +60,9 @@ impl<'m> PoolRef<'_, 'm> {
         unsafe { self.push(fifos, task) };
     }
 
-    /// Queues a task in the deque of the calling thread, if that belongs to the pool, and otherwise for any of its
-    /// threads. With `fifos`, one for each bee, the task is run after those that the calling thread has queued by way
-    /// of them before.
+    /// Queues a task: in the deque of the calling thread, if that belongs to the pool, and otherwise in the injector,
+    /// for any thread of the pool. `fifos`: none, or one for each bee. With them, the tasks that one thread of the pool
+    /// queues are begun in the order in which it has queued them.
     ///
     /// # Safety
     /// The queues live until all tasks that were queued by way of them have begun to run.

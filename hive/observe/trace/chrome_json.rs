@@ -152,7 +152,13 @@ impl fmt::Display for EventFields {
             Event::Park => "parked",
             Event::Block => "blocked",
             // An end needs no name: the format knows by the order of the events what ends.
-            _ => return Ok(()),
+            Event::RegionEnd
+            | Event::BarrierEnd
+            | Event::WaitEnd
+            | Event::WakeEnd
+            | Event::QueenSlotEnd
+            | Event::TaskEnd
+            | Event::SearchEnd => return Ok(()),
         };
         write!(f, ",\"name\":\"{name}\"")
     }

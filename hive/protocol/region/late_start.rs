@@ -119,8 +119,8 @@ impl Team {
         }
     }
 
-    /// Starts the region on the workers. `region` is the part that the queen is running: her
-    /// own, or one that she runs in a worker's name.
+    /// Starts the region on the workers. `region` is the part that the queen is running: her own, or one that she runs
+    /// in a worker's name.
     #[cold]
     fn start_late(&self, region: &RegionContext<'_>, unstarted: &Unstarted) {
         // A forked child has none of the workers.

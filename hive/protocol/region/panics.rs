@@ -43,8 +43,8 @@ pub(crate) enum Unfinished {
 }
 
 impl Unfinished {
-    /// Panics at the end of a region of `bees` bees, because bee `id` has left this undone, and no panic of a bee has
-    /// come to the end of its body.
+    /// Panics at the end of a region because bee `id` has left this undone, and no panic of a bee has come to the end
+    /// of its body.
     #[cold]
     #[track_caller]
     pub(crate) fn panic_at_end(self, id: u32) -> ! {
@@ -183,7 +183,7 @@ impl RegionPanics {
         self.record.lock().unfinished.get_or_insert((id, unfinished));
     }
 
-    /// Ends a poisoned region of `bees` bees, all of which have left.
+    /// Ends a poisoned region, all of whose bees have left it. `is_in_region`: as for `rethrow`.
     ///
     /// # Panics
     /// Always: with the panic that was kept, if there is one. Otherwise because of what a bee has left undone.

@@ -157,15 +157,16 @@ impl StartLine {
     }
 }
 
-/// A start word beside those of the start lines: of a region that its team has not been told of.
+/// A start word that is kept outside of the start lines, because no worker starts by it: that of a region that has been
+/// announced (`Team::announced_region`), or of one that its queen has begun alone (`Team::last_unstarted`).
 #[derive(Default)]
 pub(crate) struct StartWordCell(AtomicU64);
 
 impl StartWordCell {
     pub(crate) fn set(&self, word: StartWord) {
-        // Relaxed, here and below: that of a region which is announced is ordered by the fences in
-        // `Team::try_announce_region` and `Team::try_mark_looking`, and that of the last unstarted one is only shown to
-        // people.
+        // Relaxed, here and below. The word of an announced region is ordered by the fences in
+        // `Team::try_announce_region` and `Team::try_mark_looking`. From the word of the last unstarted region, queens
+        // count on (`Team::region_word`); the queen lock orders that. Other threads only show it to people.
         self.0.store(word.0, Ordering::Relaxed);
     }
 

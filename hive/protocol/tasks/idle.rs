@@ -136,9 +136,9 @@ impl TaskContext<'_> {
         self.block_parked(|| self.wait_until_unparked());
     }
 
-    /// Blocks by `wait`, on the semaphore, which returns whether another thread has posted it. The state is PARKED, or
-    /// another thread has ended that already.
-    pub(crate) fn block_parked(&self, wait: impl FnOnce() -> bool) {
+    /// Calls `wait`, which blocks on the semaphore and returns whether another thread has posted it, and writes to the
+    /// log that the bee is parked and that it goes on. The state is PARKED, or another thread has ended that already.
+    fn block_parked(&self, wait: impl FnOnce() -> bool) {
         let log = &self.slot().log;
         log.write(Event::Park);
         // A worker off its core is not counted among the threads that want one (`sys/wait.rs`).

@@ -5,16 +5,15 @@
 use crate::protocol::tasks::task::Task;
 use crate::sync::{Injector, Mutex, Steal, Stealer, Worker};
 
-/// A queue of tasks, first in, first out. Any thread may add tasks, and take some.
+/// A queue of tasks, first in, first out. Any thread may add tasks to it and take tasks from it.
 #[derive(Default)]
 pub(crate) struct TaskQueue(Injector<Task>);
 
-/// The queues of one bee, as others see them.
+/// The queues of one bee: its mailbox, and its deque, as far as that is in the slot.
 pub(crate) struct LocalQueues {
-    /// Tasks that only this bee may run. Every thread may add some. Bee 0 of a hive gets none from others; what she has
-    /// there, she has spawned while she was the only bee, and all may have it as soon as there are others. Tasks are
-    /// taken out by the bee itself, and where they are for others after all: by a bee that goes, and as the hive grows
-    /// or ends.
+    /// Tasks for this bee alone, which any thread may add. When the bee leaves or the hive ends, any bee may have what
+    /// is left. Bee 0 of a hive gets none from others: what she has there, she has spawned while she was the only bee,
+    /// and all may have it as soon as there are others.
     pub(crate) mailbox: TaskQueue,
     /// The end of the deque that the others steal from.
     pub(crate) stealer: Stealer<Task>,

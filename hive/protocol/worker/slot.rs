@@ -203,8 +203,8 @@ impl Slot {
         self.state.compare_exchange(from as u32, to as u32, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Calls `step` with the state until it says that it is done. It is not if its change fails, because another thread
-    /// has changed the state since: then it looks again.
+    /// Calls `step` with the state, again and again, until it returns true. It returns false if it has tried to change
+    /// the state and another thread was faster: then the state that it was given is out of date.
     #[inline(always)]
     pub(super) fn until_done(&self, step: impl Fn(SlotState) -> bool) {
         while !step(self.state()) {}

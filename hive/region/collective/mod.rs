@@ -2,8 +2,8 @@
 //! `broadcast_from`.
 //!
 //! Each operation is built on one step of the protocol, the exchange: every bee puts values into a slot of its own, all
-//! meet at a barrier, and each reads the values that it needs (`docs/collectives.md`). The function here adds the
-//! check that debug builds make. `ordered` is the exception: it exchanges nothing.
+//! meet at a barrier, and each reads the values that it needs (`docs/collectives.md`). `Bee::exchange`, below, is that
+//! step with a check that only builds with debug assertions make. `ordered` is the exception: it exchanges nothing.
 
 pub(crate) mod all_reduce_cloned;
 pub(crate) mod ordered;

@@ -8,6 +8,7 @@
 //! milliseconds and happens at most once for each hive: once a call has been refused, no queen lock becomes biased any
 //! more, and each bias that exists ends once, in this way.
 
+use std::io;
 use std::iter;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
@@ -26,7 +27,8 @@ pub(crate) fn has_been_refused() -> bool {
     REFUSED.load(Ordering::Relaxed)
 }
 
-/// A thread, so that other threads can ask which CPUs it may run on.
+/// A thread, by a name with which other threads can ask which CPUs it may run on. None: there is no thread, or the
+/// system has no such names.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KernelThread(Option<OtherThread>);
 
@@ -39,10 +41,11 @@ impl KernelThread {
         Self(OtherThread::current())
     }
 
-    /// The CPUs that the thread may run on and that are switched on; none if there is no such thread.
+    /// The CPUs that the thread may run on and that are switched on; none if it has ended.
     fn cpus(self) -> Result<CpuMask, CallError> {
-        match self.0.map_or(Ok(CpuMask::new()), |thread| thread.mask()) {
-            // It has ended, and needs no fence any more.
+        let unknown = || CallError { call: "gettid", error: io::ErrorKind::Unsupported.into() };
+        match self.0.ok_or_else(unknown)?.mask() {
+            // It needs no fence any more.
             Err(CallError { error, .. }) if error.raw_os_error() == Some(libc::ESRCH) => Ok(CpuMask::new()),
             cpus => cpus,
         }

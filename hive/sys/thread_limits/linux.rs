@@ -68,7 +68,7 @@ fn mapped_pages() -> Option<u64> {
 /// The limit on address space. Threads that others are about to make are taken to have stacks of the same size, because
 /// their size is not known here.
 fn address_space_limit(stack: Option<usize>) -> Option<ThreadLimit> {
-    let max = soft_limit(libc::getrlimit, libc::RLIMIT_AS)?;
+    let max = soft_limit(libc::RLIMIT_AS)?;
     let status = kernel_file::text("/proc/self/status")?;
     let kilobytes: u64 = status_field(&status, "VmSize")?.strip_suffix("kB")?.trim().parse().ok()?;
     let stack = stack.unwrap_or_else(default_stack_size) as u64;
@@ -103,7 +103,7 @@ fn threads_in_loadavg(text: &str) -> Option<u64> {
 /// The limit on the threads of a user. Only this process's threads are counted as in use. If other processes of the
 /// user leave too little room, making a thread fails, and the system reports that.
 fn user_thread_limit() -> Option<ThreadLimit> {
-    let max = soft_limit(libc::getrlimit, libc::RLIMIT_NPROC)?;
+    let max = soft_limit(libc::RLIMIT_NPROC)?;
     let status = kernel_file::text("/proc/self/status")?;
     if is_exempt(&status)? {
         return None;
@@ -121,14 +121,13 @@ fn is_exempt(status: &str) -> Option<bool> {
     Some(user == "0" || capabilities & EXEMPT != 0)
 }
 
-/// The soft limit on a resource. None: there is no limit. `getrlimit` is the C library's; its first argument has a
-/// different type in each of them.
+/// The soft limit on a resource, whose number has a different type in each C library. None: there is no limit.
 #[expect(unsafe_code, reason = "getrlimit fills in a C structure")]
 #[allow(clippy::unnecessary_cast, reason = "on machines of 32 bits a limit has as many")]
-fn soft_limit<R>(getrlimit: unsafe extern "C" fn(R, *mut libc::rlimit) -> libc::c_int, resource: R) -> Option<u64> {
+fn soft_limit(resource: impl Into<i64>) -> Option<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: both callers pass `libc::getrlimit`. The structure is valid and writable during the call.
-    let failed = unsafe { getrlimit(resource, &raw mut limit) } != 0;
+    // SAFETY: the structure is valid and writable during the call.
+    let failed = unsafe { libc::getrlimit(resource.into() as _, &raw mut limit) } != 0;
     (!failed && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as u64)
 }
 
