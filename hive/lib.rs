@@ -61,9 +61,8 @@
 //! - `HIVE_BARRIER`: `flat`, `cluster`, `node` or `auto`: the groups in which bees start and meet; see
 //!   [`BarrierShape`].
 //! - `HIVE_SPIN`: how long a waiting bee polls before it sleeps, such as `200us`, `1ms`, `0` or `inf`. Default: up to
-//!   200 us, less where that does not pay, and in regions beside a busy program 5 ms more; 50 us in the pools of the
-//!   drop-in `rayon-core`. With `0` a bee sleeps at once; with any other value it polls for at least about a
-//!   microsecond. See [`Builder::spin`].
+//!   200 us, and less where that does not pay; 50 us in the pools of the drop-in `rayon-core`. With `0` a bee sleeps at
+//!   once; with any other value it polls for at least about a microsecond. See [`Builder::spin`].
 //! - `HIVE_TRACE`: a file to which the hive writes a timeline of what its bees have done, when it is dropped or the
 //!   process ends; `%p` in its name stands for the process id; see [`Builder::trace`].
 //!

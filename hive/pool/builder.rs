@@ -196,9 +196,7 @@ impl Builder {
 
     /// How long a waiting bee polls before it yields its core for a moment and then sleeps. `Duration::MAX` means for
     /// ever. Default: up to 200 us; then workers also learn from the gaps between regions, and poll for less where it
-    /// has not paid ([`protocols::lone_loops`](crate::protocols::lone_loops)), and a bee that waits for others in a
-    /// region polls for 5 ms longer while another program keeps them from their CPUs
-    /// ([`protocols::barrier`](crate::protocols::barrier)).
+    /// has not paid. See [`protocols::lone_loops`](crate::protocols::lone_loops).
     ///
     /// In waits where nobody would wake the bee, it yields for a while, also with a time of zero, and then takes short
     /// naps and polls in between: for its turn in [`ordered`](crate::Bee::ordered), and for the last indices of a loop

@@ -175,9 +175,7 @@ fn mask_of_others(shared: &Shared, bee: u32, place: &Place) -> Option<CpuMask> {
 fn waiting_line(config: &Config) -> String {
     let polls = match config.spin {
         Duration::MAX => "polls without end".to_owned(),
-        spin if config.learns_to_poll => format!(
-            "polls for up to {spin:?} as long as that pays, in regions beside a busy program 5ms more, then sleeps"
-        ),
+        spin if config.learns_to_poll => format!("polls for up to {spin:?}, as long as that pays, then sleeps"),
         spin => format!("polls for {spin:?}, then sleeps"),
     };
     let task_polls =

@@ -27,14 +27,14 @@ const PAUSE_PER_YIELD: u64 = 8;
 /// The longest such time, in nanoseconds.
 const LONGEST_PAUSE: u64 = 1_000_000_000;
 
-/// After each pause one thread tries at a time, while the others sleep, so that not all of them lose a time slice.
-/// After so many short yields they all yield. If a long one comes before that, the pause is twice as long as the last:
-/// a busy thread that stays costs a time slice for each `LONGEST_PAUSE` in the end.
+/// At the beginning and after each pause one thread tries at a time, while the others sleep, so that not all of them
+/// lose a time slice. After so many short yields they all yield. If a long one comes before that, the pause is twice as
+/// long as the last: a busy thread that stays costs a time slice for each `LONGEST_PAUSE` in the end.
 const SHORT_YIELDS_OF_TRIAL: u64 = 64;
 
 /// The time of the clock at which a thread may try whether yields pay. `PAYS`: all may yield. `IN_TRIAL`: a thread is
 /// trying.
-static NEXT_TRIAL: AtomicU64 = AtomicU64::new(PAYS);
+static NEXT_TRIAL: AtomicU64 = AtomicU64::new(1);
 const PAYS: u64 = 0;
 const IN_TRIAL: u64 = u64::MAX;
 
@@ -50,16 +50,10 @@ thread_local! {
     static SHORT_YIELDS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Lets all threads yield again. For a forked child, which does not have the thread that was trying.
+/// In a forked child, which does not have the thread that is trying: a trial is due.
 #[cfg_attr(not(unix), expect(dead_code, reason = "other systems do not fork"))]
 pub(crate) fn forget_trial() {
-    NEXT_TRIAL.store(PAYS, Ordering::Relaxed);
-}
-
-/// Whether nobody is to yield for a while, except perhaps a thread that is trying whether yields pay.
-pub(crate) fn are_paused() -> bool {
-    let next = NEXT_TRIAL.load(Ordering::Relaxed);
-    next != PAYS && next > clock::nanos()
+    NEXT_TRIAL.store(1, Ordering::Relaxed);
 }
 
 /// Yields the CPU, unless yields do not pay at present. Returns whether it has yielded.
@@ -125,7 +119,7 @@ mod tests {
         let is_seen = |look: fn() -> bool| (0..10_000).any(|_| look());
         assert!(is_seen(|| {
             pause(nanos(), LONG, LONGEST_PAUSE);
-            are_paused() && !yield_if_it_pays()
+            !yield_if_it_pays()
         }));
         assert!(is_seen(|| {
             // Another thread is trying.
@@ -135,9 +129,7 @@ mod tests {
         assert!(is_seen(|| {
             // A trial is due.
             NEXT_TRIAL.store(1, Ordering::Relaxed);
-            !are_paused()
-                && (0..SHORT_YIELDS_OF_TRIAL).all(|_| yield_if_it_pays())
-                && NEXT_TRIAL.load(Ordering::Relaxed) == PAYS
+            (0..SHORT_YIELDS_OF_TRIAL).all(|_| yield_if_it_pays()) && NEXT_TRIAL.load(Ordering::Relaxed) == PAYS
         }));
     }
 }

@@ -12,10 +12,9 @@ use crate::on_drop::on_drop;
 /// Queens are not counted, because each region would then change this word, which all CPUs read, twice. Each wait takes
 /// it that there is one queen, its own: see `WaitPolicy::is_oversubscribed`. Of several hives that run regions at the
 /// same time, a wait sees all workers, but the queens of the other hives are missing. Then CPUs may seem to be free for
-/// as many threads as there are such queens, and a bee polls for its spin time (and for a time slice, see `spinner.rs`)
-/// before it sleeps, where it should sleep at once. If one queen were taken for each hive with an awake worker instead,
-/// a thread that runs regions of several hives, one after the other, would be counted several times, and its bees would
-/// not poll where CPUs are free.
+/// as many threads as there are such queens, and a bee polls for its spin time before it sleeps, where it should sleep
+/// at once. If one queen were taken for each hive with an awake worker instead, a thread that runs regions of several
+/// hives, one after the other, would be counted several times, and its bees would not poll where CPUs are free.
 static AWAKE_WORKERS: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether a thread is counted in `AWAKE_WORKERS`.

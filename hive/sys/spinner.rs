@@ -10,7 +10,7 @@ use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
 use crate::sys::wait::WaitPolicy;
-use crate::sys::{costly_yields, presence, shared_cpu};
+use crate::sys::{presence, shared_cpu};
 
 /// Polls at the beginning of a wait, without PAUSE instructions and without reading the clock. They take a microsecond
 /// or two, in which most regions begin and end if they follow each other closely. With PAUSE instructions, each
@@ -31,12 +31,6 @@ const POLLS_PER_TASK_CHECK: u32 = 8;
 /// How often a waiting thread yields its core between polls before it sleeps, as long as yields pay
 /// (`costly_yields.rs`). A thread that was waiting for this core gets it.
 const MAX_YIELDS: u32 = 16;
-
-/// For so long a bee polls for others of its team after its spin time, once in a wait, if yields do not pay. A thread
-/// of another program has taken a CPU of the team then, and Linux gives it back after a time slice of up to 4 ms. If
-/// the waiting bee slept meanwhile, that thread would be moved to its CPU, and the bee would have to wait for the next
-/// slice.
-const TIME_SLICE: Duration = Duration::from_millis(5);
 
 /// In place of the number of polls: the next step of the wait reads the clock, or yields.
 const AFTER_POLLS: u32 = HOT_POLLS + POLLS_PER_CLOCK_READ - 1;
@@ -141,7 +135,6 @@ impl WaitPolicy {
             yields: 0,
             spin_epoch: self.spin_epoch(),
             yields_between: false,
-            may_await_time_slice: false,
             is_short_of_cpus: false,
             leaves_shared_cpu: false,
             deadline: None,
@@ -153,7 +146,6 @@ impl WaitPolicy {
 /// Decides, for one wait, whether to poll again. A wait has three phases: `HOT_POLLS` polls without pauses, or fewer;
 /// polls with PAUSE instructions (with yields, if some of the hive's workers are not bound to CPUs) until the policy's
 /// spin time is over; up to `MAX_YIELDS` polls with a yield of the core between them. After that it is time to sleep.
-/// In a wait for others of a team, the second phase goes on for a `TIME_SLICE`, once, if yields do not pay.
 /// With a spin time of zero there are no polls and no yields: after the look that every wait begins with, the thread
 /// sleeps.
 pub(crate) struct Spinner<'p> {
@@ -170,9 +162,6 @@ pub(crate) struct Spinner<'p> {
     /// Whether the thread that this one waits for may be queued on the same CPU, behind this very thread, although the
     /// workers are bound. See `pause`.
     yields_between: bool,
-    /// Whether this wait may still be made longer by a `TIME_SLICE`: it is for others of a team that is in the middle
-    /// of a region, and it has not been made longer yet.
-    may_await_time_slice: bool,
     /// Whether the bees that this one waits for are more than there are CPUs.
     is_short_of_cpus: bool,
     /// Whether the thread sleeps at once where another one goes on and on on its CPU (`shared_cpu.rs`).
@@ -189,7 +178,7 @@ impl Spinner<'_> {
     #[inline(always)]
     fn in_team(self, bees: u32) -> Self {
         if bees as usize <= self.policy.cpus.get() {
-            return Self { may_await_time_slice: true, ..self };
+            return self;
         }
         Self { polls: AFTER_POLLS, is_short_of_cpus: true, ..self }
     }
@@ -250,28 +239,17 @@ impl Spinner<'_> {
         // A spin time beyond the range of the clock is endless.
         self.deadline = self.deadline.or_else(|| now.checked_add(self.spin));
         if self.deadline.is_some_and(|deadline| now >= deadline) {
-            // The thread waited for may be a worker that needs this CPU: before the first yield, move off it. Who
+            // The thread waited for may be a worker that needs this CPU: once, before the first yield, move off it. Who
             // sleeps at once leaves the CPU anyhow.
             if self.yields == 0 && !self.policy.spin.is_zero() {
                 self.policy.give_way_to_workers();
             }
-            if !(self.may_poll_on() && costly_yields::are_paused()) {
-                return self.yield_once();
-            }
-            self.policy.cpus.look();
-            (self.may_await_time_slice, self.deadline) = (false, now.checked_add(TIME_SLICE));
-            return true;
+            return self.yield_once();
         }
         // Yields until now were for want of CPUs.
         self.yields = 0;
         self.policy.yield_to_worker();
         true
-    }
-
-    /// Whether to poll on for a `TIME_SLICE` although the spin time is over, if yields do not pay.
-    fn may_poll_on(&self) -> bool {
-        let (_, learns_to_poll) = self.policy.spin_time();
-        self.may_await_time_slice && learns_to_poll && self.yields == 0
     }
 
     /// Whether the wait is in its first phase, that is, has only just begun.
@@ -280,8 +258,7 @@ impl Spinner<'_> {
         self.polls < HOT_POLLS
     }
 
-    /// When the wait began, or a little later. None: the clock has not been read yet. Not for a wait for others of a
-    /// team, whose deadline may have been put off by a `TIME_SLICE`.
+    /// When the wait began, or a little later. None: the clock has not been read yet.
     pub(crate) fn began(&self) -> Option<Instant> {
         self.deadline?.checked_sub(self.spin)
     }
@@ -382,15 +359,6 @@ mod tests {
     fn a_team_larger_than_the_cpus_polls_only_while_it_yields() {
         let policy = WaitPolicy::new(Duration::MAX, None, 1_000_000, CpuMask::new());
         assert!(polls(policy.spinner_in_team(u32::MAX)) <= MAX_YIELDS);
-    }
-
-    #[test]
-    fn a_bee_may_wait_for_its_team_for_a_time_slice_more() {
-        let policy = || WaitPolicy::new(Duration::from_micros(100), None, usize::MAX, CpuMask::new());
-        let (learning, chosen) = (policy().learning(), policy());
-        assert!(learning.spinner_in_team(2).may_poll_on() && learning.spinner_for_sleepers(2).may_poll_on());
-        assert!(!learning.spinner().may_poll_on(), "for nobody of a team");
-        assert!(!chosen.spinner_in_team(2).may_poll_on(), "the program has chosen the spin time");
     }
 
     #[test]
