@@ -81,7 +81,7 @@ impl<'m> PoolRef<'_, 'm> {
     /// # Panics
     /// In a forked child.
     pub fn spawn_broadcast(self, job: impl Fn(PoolBee<'_>) + Send + Sync + 'static) {
-        let Self { pool, .. } = self;
+        let pool = self.pool;
         pool.assert_not_forked();
         let job = Arc::new(job);
         // All at once: the pool must not end between the first and the last.
@@ -101,7 +101,7 @@ impl<'m> PoolRef<'_, 'm> {
     /// # Panics
     /// With the first panic of `work`, after all have ended. Also in a forked child.
     pub fn broadcast<R: Send>(self, work: impl Fn(PoolBee<'_>) -> R + Sync) -> Vec<R> {
-        let Self { pool, .. } = self;
+        let pool = self.pool;
         let threads = threads_of(pool);
         self.queue_own_joins();
         if let (Some(me), 1) = (self.bee(), threads) {
