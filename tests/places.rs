@@ -8,7 +8,7 @@
 mod common;
 
 use common::proc_threads::own_cpus;
-use common::process::{in_own_process, in_own_process_with};
+use common::process::{CROWDED, in_own_process, in_own_process_with, is_child};
 use common::{Gate, assert_contains_all, report_line, sys};
 use hive::{Builder, Hive, Pin, PlaceList, ProcBind, Shrink};
 
@@ -189,4 +189,40 @@ fn what_excludes_one_another_is_refused() {
         &["pin as well as proc_bind"],
     );
     assert_contains_all(&refused(cores().proc_bind(ProcBind::Spread).shrink(Shrink::Compact)), &["as well as shrink"]);
+}
+
+/// What a hive of two bees says of its places and of what they are pinned to, in a process of its own.
+fn places_in_own_process(test: &str) -> String {
+    in_own_process(test, || {
+        let hive = Hive::new(2).unwrap();
+        let bound = hive.places().iter().flatten().count();
+        let report = hive.report().to_string();
+        println!("[{bound} places, {}]", report_line(&report, "pinned to"));
+        drop(hive);
+        // One that grows finds them taken as well, though there was nothing to see when it was built.
+        let grown = Hive::new(1).unwrap();
+        assert_eq!(masks(&grown, 2)[1].len() == 1, bound == 2, "{}", grown.report());
+        // What the user asks for has priority.
+        let asked = Hive::builder().bees(2).pin(Pin::Cpus(own_cpus())).build().unwrap();
+        assert_eq!(asked.places().iter().flatten().count(), 2);
+    })
+}
+
+/// By default, hives of two processes are not bound to the same CPUs.
+#[test]
+fn cpus_of_another_process_are_left_to_it() {
+    let test = "cpus_of_another_process_are_left_to_it";
+    if is_child() {
+        places_in_own_process(test);
+    }
+    let cpus = own_cpus();
+    if cpus.len() < 2 {
+        return println!("skipped: there is only CPU {cpus:?}");
+    }
+    let others = Hive::builder().bees(cpus.len()).pin(Pin::Cpus(cpus)).build().unwrap();
+    assert_contains_all(&places_in_own_process(test), &["[0 places, none (", CROWDED]);
+    // If a hive of another test or program has them as well, which cannot be told from here, they are not free now.
+    drop(others);
+    let after = places_in_own_process(test);
+    assert!(after.contains("[2 places, core (by default)") || after.contains(CROWDED), "{after}");
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::process::in_own_process;
+use common::process::{has_all_cpus, in_own_process};
 use common::{Gate, assert_contains_all, assert_hive_works, kernel, proc_threads, sys, time_limit};
 use hive::{Hive, Pin, Schedule};
 
@@ -27,8 +27,12 @@ struct Subject {
 }
 
 impl Subject {
-    /// None: the process has only one CPU of the worker's node, so there is nothing to test.
+    /// None: there is nothing to test, since the process has only one CPU of the worker's node, or another program has
+    /// some.
     fn new(builder: hive::Builder) -> Option<Self> {
+        if !has_all_cpus() {
+            return None;
+        }
         let hive = builder.bees(2).build().unwrap();
         let begin = Instant::now();
         let (worker, own) = loop {

@@ -131,8 +131,13 @@ fn usable_cpus_line(shared: &Shared) -> String {
 }
 
 fn pinning_line(shared: &Shared) -> String {
-    let by_default = if shared.place_map.is_default { " (by default)" } else { "" };
-    let binding = &shared.place_map.binding;
+    let place_map = &shared.place_map;
+    let by_default = match (place_map.is_default, &place_map.taken) {
+        (false, _) => "",
+        (true, None) => " (by default)",
+        (true, Some(taken)) => &format!(" (by default, since other hives or processes have CPUs {taken})"),
+    };
+    let binding = &place_map.binding;
     let shrink = shared.config.places.shrink;
     let order = if binding.is_ordered_by_hive() { format!("; order to shrink in: {shrink}") } else { String::new() };
     // All workers that may ever sleep unbound are allowed to when they start, and the first of them is bee 1.

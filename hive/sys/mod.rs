@@ -14,6 +14,7 @@ pub(crate) mod changed_words;
 pub(crate) mod clock;
 pub(crate) mod costly_yields;
 pub(crate) mod cpu_count;
+pub(crate) mod cpu_locks;
 pub(crate) mod cpu_mask;
 pub(crate) mod float_mode;
 pub(crate) mod fork;

@@ -2,7 +2,7 @@
 //!
 //! While a hive is built, [`machine_info`] reads the machine and the limits on the process, [`binding_request`]
 //! combines what the program and the environment ask for, and [`place_map`] gives each bee a place that no other hive
-//! of the process has, as far as that is possible. Later, each worker's thread binds itself to its place by
+//! has, as far as that is possible. Later, each worker's thread binds itself to its place by
 //! [`pinning`], which also binds the queen's; it is the only file here that changes a thread. The settings and their
 //! meaning are described in `docs/places.md`.
 

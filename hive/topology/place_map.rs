@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::sys::cpu_mask::CpuMask;
 use crate::topology::binding_request::{Binding, ResolvedBinding};
-use crate::topology::claims::{self, Claim};
+use crate::topology::claims::{self, Claim, Taken};
 use crate::topology::machine::Machine;
 use crate::topology::machine_info::MachineInfo;
 use crate::topology::pin_policy::Pin;
@@ -23,6 +23,8 @@ pub(crate) struct PlaceMap {
     pub(crate) binding: Binding,
     /// Whether the user said nothing about pinning, so that the binding is hive's own choice.
     pub(crate) is_default: bool,
+    /// The CPUs of other hives, if bees are not bound by default because too few are left.
+    pub(crate) taken: Option<CpuMask>,
     /// The places of all bees that the hive may ever have.
     places: PlaceAssignment,
     /// A warning about what could not be done as the user asked for it, if there is one.
@@ -47,17 +49,20 @@ impl PlaceMap {
         max_bees: usize,
         machine_info: &MachineInfo,
     ) -> Result<Self, PlaceError> {
-        let (claim, chosen) = claims::claim(|taken| {
-            let chosen = choose_places(settings, bees, &machine_info.machine, taken);
+        let machine = &machine_info.machine;
+        let (claim, (chosen, taken)) = claims::claim(machine, bees, |taken| {
+            let chosen = choose_places(settings, bees, machine, taken);
             // Only places that each bee has to itself are claimed. Nothing is claimed if there are no places.
             let cpus = chosen.as_ref().map_or_else(|_| CpuMask::new(), |(_, places, _)| places.exclusive_cpus(bees));
-            (cpus, chosen)
+            (cpus, (chosen, taken.anywhere.clone()))
         });
         let (binding, places, warning) = chosen?;
         let is_default = settings.binding.is_none();
+        let is_crowded_out = is_default && places.places.is_empty() && bees <= machine.cpus().len();
+        let taken = is_crowded_out.then_some(taken);
         // A hive of its queen alone may get a worker that runs tasks, so there is room for at least two bees.
         let unplaced = (0..max_bees.max(2)).map(|_| AtomicBool::new(false)).collect();
-        Ok(Self { binding, is_default, places, warning, claim: Mutex::new(claim), unplaced })
+        Ok(Self { binding, is_default, taken, places, warning, claim: Mutex::new(claim), unplaced })
     }
 
     /// The place of a bee; `None` if it is not bound.
@@ -97,7 +102,7 @@ impl PlaceMap {
     /// Binds the calling thread, the worker that is bee number `bee`, to its place, whose CPUs it claims for this hive.
     /// Returns the place, and what has to live as long as the thread is bound; `None` for a bee that is not to be
     /// bound. In the default binding, that is also a bee whose place another hive has claimed since this hive was
-    /// built.
+    /// built, here or in another process.
     ///
     /// The thread does this itself, so a thread that could not be made claims nothing. If it is not bound, what it has
     /// claimed is given back, and [`PlaceMap::place_of`] returns `None` for the bee from now on.
@@ -109,7 +114,7 @@ impl PlaceMap {
         let wanted = if self.places.is_exclusive { place.mask() } else { CpuMask::new() };
         let claim = || self.claim.lock().unwrap_or_else(PoisonError::into_inner);
         let newly_claimed = claim().extend(&wanted);
-        let is_taken = self.is_default && !claim().has(&wanted);
+        let is_taken = self.is_default && (!claim().has(&wanted) || claim().is_shared(&newly_claimed));
         let bound = if is_taken { Ok(None) } else { pinning::bind(place).map(|guard| Some((place, guard))) };
         if !matches!(bound, Ok(Some(_))) {
             claim().give_back(&newly_claimed);
@@ -129,14 +134,15 @@ pub(crate) fn address_of(place: &Place) -> Address {
     [place.core(), place.cluster(), place.node()]
 }
 
-/// The binding that is in effect, the places by it, and a warning about what of it could not be had. `claimed` are the
-/// CPUs of other hives.
+/// The binding that is in effect, the places by it, and a warning about what of it could not be had. `taken` are the
+/// CPUs of other hives: for what hive chooses by itself those of other processes count as well.
 fn choose_places(
     settings: &ResolvedBinding,
     bees: usize,
     machine: &Machine,
-    claimed: &CpuMask,
+    taken: &Taken,
 ) -> Result<(Binding, PlaceAssignment, Option<String>), PlaceError> {
+    let claimed = if settings.binding.is_some() { &taken.here } else { &taken.anywhere };
     let default_binding = || Binding::Pin(default_pin(machine, claimed, bees));
     let (binding, warning) = match settings.binding.clone().unwrap_or_else(default_binding) {
         // A user who sets the environment variable may not know the machine, so CPUs that the process may not use are

@@ -63,6 +63,26 @@ pub(crate) fn is_child() -> bool {
     env::var_os(CHILD_VARIABLE).is_some()
 }
 
+/// Whether no hive of another program has CPUs of this machine, so that hives are bound by default. Waits a while for
+/// it. Prints why the test is skipped if it does not come. This process must have no hive.
+pub(crate) fn has_all_cpus() -> bool {
+    let is_crowded = || hive::Hive::new(proc_threads::own_cpus().len()).unwrap().report().to_string().contains(CROWDED);
+    let has_all = (0..100).any(|_| {
+        let is_crowded = is_crowded();
+        if is_crowded {
+            thread::sleep(Duration::from_millis(50));
+        }
+        !is_crowded
+    });
+    if !has_all {
+        println!("skipped: hives of another program have CPUs of this machine");
+    }
+    has_all
+}
+
+/// What a report says where bees are not bound because of other hives.
+pub(crate) const CROWDED: &str = "by default, since other hives or processes have CPUs ";
+
 /// Runs `part` and ends the process of the test's own.
 pub(crate) fn run_in_child(part: impl FnOnce()) -> ! {
     part();
