@@ -3,6 +3,8 @@
 #   make test        runs all tests
 #   make check       does what a change to one file needs (FILE=hive/tasks/join.rs): CONTRIBUTING.md
 #   make test-rayon  runs the test suites of rayon-core and rayon on the drop-in rayon-core (ARGS="--threads 1,2,4")
+#   make test-stack  runs the test suites of spindle, gemm and faer on the drop-ins spindle and rayon-core
+#                    (ARGS="--threads 1,2,4 --suite faer")
 #   make test-numa   runs the tests in Linux guests with several NUMA nodes, emulated if need be
 #                    (ARGS="smt offline" for some of the guests)
 #   make test-aarch64  builds the library's tests for Linux on aarch64 and runs them under emulation; long
@@ -12,7 +14,7 @@
 CARGO ?= cargo
 ARGS ?=
 
-.PHONY: bench check test test-rayon test-numa test-aarch64 setup
+.PHONY: bench check test test-rayon test-stack test-numa test-aarch64 setup
 .DEFAULT_GOAL := test
 
 setup:
@@ -28,12 +30,16 @@ test: setup
 	$(CARGO) test --workspace $$(.ci/features all)
 	.ci/test-without-hwloc
 	$(CARGO) test --manifest-path rayon-core/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/rayon-core
+	$(CARGO) test --manifest-path spindle/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/spindle
 
 check:
 	@.ci/check $(FILE)
 
 test-rayon:
 	tests/rayon/run $(ARGS)
+
+test-stack:
+	tests/stack/run $(ARGS)
 
 test-numa: setup
 	tests/numa/run $(ARGS)

@@ -27,8 +27,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator};
 
-pub use crate::place::{current_num_threads, current_thread_index, max_num_threads};
 use crate::place::Place;
+pub use crate::place::{current_num_threads, current_thread_index, max_num_threads};
 
 /// What [`SPIN_LIMIT`] is at first.
 pub const DEFAULT_SPIN_LIMIT: u32 = 65_536;
