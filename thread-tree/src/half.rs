@@ -17,6 +17,8 @@ pub(crate) fn is_in_half() -> bool {
 }
 
 /// A closure that is run once, and then its result.
+// The two halves of a join are next to each other on the stack, and two threads write to them.
+#[repr(align(128))]
 pub(crate) struct Half<F, R>(Mutex<State<F, R>>);
 
 enum State<F, R> {
