@@ -1,5 +1,6 @@
 #![doc = include_str!("../../docs/adapters.md")]
 
+pub mod free_region;
 #[cfg(feature = "orx-parallel")]
 pub mod orx_parallel;
 #[cfg(feature = "paralight")]

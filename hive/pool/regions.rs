@@ -46,6 +46,18 @@ impl Shared {
         self.spmd_locked(&mut self.team.become_queen(), bees, body)
     }
 
+    /// Runs a region if the hive is free: see
+    /// [`spmd_if_free`](crate::adapters::free_region::spmd_if_free). False: it has not been run.
+    #[inline]
+    pub(crate) fn spmd_if_free<P: RegionBody>(self: &Arc<Self>, bees: usize, body: &mut P) -> Result<bool, Error> {
+        let bees = self.checked_bees(bees)?;
+        if bees == 1 {
+            self.run_alone(body);
+            return Ok(true);
+        }
+        self.run_if_free(bees, body, Start::Region, true).map_or(Ok(false), |result| result.map(|()| true))
+    }
+
     /// Runs a region of all bees that the hive has when the region starts, but of at most `limit`: see
     /// [`Hive::spmd_all`](crate::pool::handle::Hive::spmd_all). Never grows the hive.
     pub(crate) fn spmd_present<P: RegionBody>(self: &Arc<Self>, limit: usize, body: &mut P) -> Result<(), Error> {
@@ -103,7 +115,25 @@ impl Shared {
             }
             _ => start,
         };
-        let mut start_if_locked = |queen_guard: Option<&mut QueenGuard<'_>>| {
+        let started = self.run_if_free(bees, body, start, nesting::is_waited_for());
+        started.unwrap_or_else(|| {
+            self.run_alone(body);
+            Ok(())
+        })
+    }
+
+    /// Runs a region of a real team, if the caller can get the queen lock at once and the bees can be waited for. None:
+    /// nothing has been run.
+    ///
+    /// `is_waited_for`: whether other threads may be waiting for the calling one.
+    fn run_if_free<P: RegionBody>(
+        self: &Arc<Self>,
+        bees: u32,
+        body: &mut P,
+        start: Start,
+        is_waited_for: bool,
+    ) -> Option<Result<(), Error>> {
+        let start_if_locked = |queen_guard: Option<&mut QueenGuard<'_>>| {
             // The order of the steps matters. The queen lock and the check for a cycle of waits come first, then the
             // announcement, then at once the region, so that a region that has been announced does follow.
             let mut run = |queen_guard: &mut QueenGuard<'_>| {
@@ -120,32 +150,25 @@ impl Shared {
                 }
             };
             // Announces the region and then runs it. None: some bee of the team is in the middle of a task.
-            let mut announce_and_run =
-                |queen_guard: &mut QueenGuard<'_>| self.announce_start(queen_guard, bees).then(|| run(queen_guard));
+            let mut announce_and_run = |queen_guard: &mut QueenGuard<'_>| {
+                self.announce_start(queen_guard, bees, is_waited_for).then(|| run(queen_guard))
+            };
             // None as well if the queen lock is not free, or if waiting for the team would close a cycle of waits
             // between hives.
-            let started = queen_guard
-                .and_then(|queen_guard| self.wait_node.unless_deadlock(|| announce_and_run(queen_guard)).flatten());
-            started.unwrap_or_else(|| {
-                self.run_alone(body);
-                Ok(())
-            })
+            queen_guard
+                .and_then(|queen_guard| self.wait_node.unless_deadlock(|| announce_and_run(queen_guard)).flatten())
         };
         // A region inside a region of the same hive is always a team of one.
-        if nesting::is_inside_region_of(&self.team) {
-            start_if_locked(None)
-        } else {
-            with_queen_guard(&self.team, start_if_locked)
-        }
+        if nesting::is_inside_region_of(&self.team) { None } else { with_queen_guard(&self.team, start_if_locked) }
     }
 
     /// Whether the calling thread, which holds the queen lock, may start a region of `bees` bees.
     ///
-    /// If no other thread can be waiting for the calling one, it may. Otherwise no bee of the team may be in the middle
-    /// of a task, because that task could be waiting for the calling thread; `try_announce_region` checks that and
-    /// keeps those bees from beginning a task before they have come to the region.
-    fn announce_start(&self, queen_guard: &QueenGuard<'_>, bees: u32) -> bool {
-        !nesting::is_waited_for() || self.team.try_announce_region(queen_guard, bees)
+    /// If no other thread can be waiting for the calling one, it may. Otherwise, if `is_waited_for`, no bee of the team
+    /// may be in the middle of a task, because that task could be waiting for the calling thread; `try_announce_region`
+    /// checks that and keeps those bees from beginning a task before they have come to the region.
+    fn announce_start(&self, queen_guard: &QueenGuard<'_>, bees: u32, is_waited_for: bool) -> bool {
+        !is_waited_for || self.team.try_announce_region(queen_guard, bees)
     }
 
     /// Runs a region of at least two bees for the holder of the queen lock. Grows the hive first if it has fewer bees.

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use hive::adapters::free_region::spmd_if_free;
 use hive::{Hive, Pin};
 
 use crate::context::ThreadTreeCtx;
@@ -50,7 +51,7 @@ impl Node {
     /// Runs `a` on the calling thread and `b` on another one. False: neither has been run, because no other thread is
     /// to be had.
     fn run_on_two(&self, a: &(impl Fn(&ThreadTree) + Sync), b: &(impl Fn(&ThreadTree) + Sync)) -> bool {
-        // Acquire and Release pair with each other and order nothing else: what the closures share, the regions order.
+        // Acquire and Release pair with each other and order nothing else: the regions order what the closures do.
         if self.is_in_use.swap(true, Ordering::Acquire) {
             return false;
         }
@@ -60,8 +61,13 @@ impl Node {
             None => [ThreadTree::bottom(); 2],
         };
         let (a, b) = (|| a(left), || b(right));
-        self.is_top && run_on_global(1 << self.level, &a, &b)
+        self.global_hive().is_some_and(|hive| run_region(hive, &a, &b))
             || self.may_use_own_hive() && self.own_hive().is_some_and(|hive| run_region(hive, &a, &b))
+    }
+
+    /// The global hive, if this is the top of a tree that has no more threads than that.
+    fn global_hive(&self) -> Option<&'static Hive> {
+        if self.is_top { Some(hive::global()).filter(|hive| hive.bees() >= 1 << self.level) } else { None }
     }
 
     /// Whether a join that does not get the global hive uses the node's own one. Inside a region or a task of a hive
@@ -82,35 +88,10 @@ impl Node {
     }
 }
 
-/// Runs `a` and `b` on bees 0 and 1 of the global hive, if that has at least so many `bees` and is free. False: neither
-/// has been run.
-fn run_on_global(bees: usize, a: &(impl Fn() + Sync), b: &(impl Fn() + Sync)) -> bool {
-    /// A hive of one bee. Inside its regions, which any thread may begin at any time, a call of the global hive does
-    /// not wait until that is free: what runs there may wait for this thread.
-    static LONE: OnceLock<Option<Hive>> = OnceLock::new();
-
-    let global = hive::global();
-    if global.bees() < bees {
-        return false;
-    }
-    let lone = LONE.get_or_init(|| Hive::builder().bees(1).pin(Pin::None).build().ok());
-    let was_run = AtomicBool::new(false);
-    // Relaxed: the same thread reads it.
-    let run = |_: &hive::Bee<'_>| was_run.store(run_region(global, a, b), Ordering::Relaxed);
-    lone.as_ref().is_some_and(|lone| lone.try_spmd(1, run).is_ok()) && was_run.load(Ordering::Relaxed)
-}
-
-/// Runs `a` and `b` in a region of two bees. False: neither has been run, because the hive is not free, or is that of
-/// another process.
+/// Runs `a` and `b` on bees 0 and 1 of the hive, if that is free. False: neither has been run.
 fn run_region(hive: &Hive, a: &(impl Fn() + Sync), b: &(impl Fn() + Sync)) -> bool {
-    let has_two = AtomicBool::new(true);
-    let region = hive.try_spmd(2, |bee| match (bee.bees(), bee.id()) {
-        // Relaxed: the same thread reads it.
-        (1, _) => has_two.store(false, Ordering::Relaxed),
-        (_, 0) => a(),
-        _ => b(),
-    });
-    region.is_ok() && has_two.load(Ordering::Relaxed)
+    // An error says that the hive is that of another process, or has no thread and gets none.
+    spmd_if_free(hive, 2, |bee| if bee.is_queen() { a() } else { b() }).unwrap_or(false)
 }
 
 /// Runs `a`, and then `b`, even if `a` panics.
