@@ -46,6 +46,12 @@ pub fn global() -> &'static Hive {
     GLOBAL.get().unwrap_or_else(build_global)
 }
 
+/// The global hive, if this process has built it.
+#[inline]
+pub(crate) fn if_built() -> Option<&'static Hive> {
+    GLOBAL.get()
+}
+
 /// The global hive, once this process has built it.
 static GLOBAL: PerProcess<Hive> = PerProcess::new();
 

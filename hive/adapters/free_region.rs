@@ -3,6 +3,7 @@
 //!
 //! Nothing here is covered by what [docs/stability.md](https://docs.rs/crate/hive-spmd) promises.
 
+use crate::global;
 use crate::pool::error::Error;
 use crate::pool::handle::Hive;
 use crate::region::bee::{Bee, ExactBody};
@@ -28,6 +29,17 @@ use crate::region::bee::{Bee, ExactBody};
 #[inline]
 pub fn spmd_if_free<F: Fn(&Bee<'_>) + Sync>(hive: &Hive, bees: usize, body: F) -> Result<bool, Error> {
     hive.shared.spmd_if_free(bees, &mut ExactBody::new(body))
+}
+
+/// The [global hive](crate::global()), if this process has built it already.
+///
+/// ```
+/// let global = hive::global();
+/// assert!(hive::adapters::free_region::global_if_built().is_some_and(|it| std::ptr::eq(it, global)));
+/// ```
+#[inline]
+pub fn global_if_built() -> Option<&'static Hive> {
+    global::if_built()
 }
 
 #[cfg(test)]

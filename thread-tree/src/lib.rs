@@ -30,14 +30,14 @@
 //!
 //! # Which threads
 //! - Each inner node of the tree has a hive of two bees: the thread that calls `join` there, and a worker, which runs
-//!   the second closure. Such a hive is built by the node's first join, its worker sleeps when there is nothing to do,
-//!   and it ends when the tree is dropped.
-//! - The top node takes bee 1 of the [global hive](hive::global) instead, if that has 2<sup>n</sup> bees or more and is
-//!   free at that moment.
+//!   the second closure. Such a hive is built by the first join that needs it, its worker sleeps when there is nothing
+//!   to do, and it ends when the tree is dropped.
+//! - The top node takes bee 1 of the [global hive](hive::global) instead, if the program has built that, and it has
+//!   2<sup>n</sup> bees or more and is free at that moment.
 //! - A node is used by one join at a time. If it is in use (another thread has called `join` there, or the caller is
 //!   inside of such a join), both closures run on the calling thread, which waits for nobody.
-//! - The same holds at the top of a tree inside a region or a task of a hive, if the global hive is not free: the
-//!   program divides its work otherwise there.
+//! - The same holds at the top of a tree inside a region or a task of a hive, if the global hive is not to be had: the
+//!   program has divided its work there already.
 
 mod context;
 mod half;

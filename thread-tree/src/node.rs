@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hive::adapters::free_region::spmd_if_free;
+use hive::adapters::free_region::{global_if_built, spmd_if_free};
 use hive::{Hive, Pin};
 
 use crate::context::ThreadTreeCtx;
@@ -21,12 +21,13 @@ pub(crate) struct Node {
     /// Whether a join has this node now.
     is_in_use: AtomicBool,
     /// The node's own hive, once a join has needed it. `Some(None)`: it could not be built.
-    hive: OnceLock<Option<Hive>>,
+    // After a panic it is as good as before.
+    hive: AssertUnwindSafe<OnceLock<Option<Hive>>>,
 }
 
 impl Node {
     pub(crate) fn new(level: usize, is_top: bool, branches: Option<Box<[ThreadTree; 2]>>) -> Self {
-        Self { level, is_top, branches, is_in_use: AtomicBool::new(false), hive: OnceLock::new() }
+        Self { level, is_top, branches, is_in_use: AtomicBool::new(false), hive: AssertUnwindSafe(OnceLock::new()) }
     }
 
     pub(crate) fn level(&self) -> usize {
@@ -65,9 +66,10 @@ impl Node {
             || self.may_use_own_hive() && self.own_hive().is_some_and(|hive| run_region(hive, &a, &b))
     }
 
-    /// The global hive, if this is the top of a tree that has no more threads than that.
+    /// The global hive, if this is the top of a tree that has no more threads than that. It is not built for this: it
+    /// may have many times the threads that the tree needs.
     fn global_hive(&self) -> Option<&'static Hive> {
-        if self.is_top { Some(hive::global()).filter(|hive| hive.bees() >= 1 << self.level) } else { None }
+        if self.is_top { global_if_built().filter(|hive| hive.bees() >= 1 << self.level) } else { None }
     }
 
     /// Whether a join that does not get the global hive uses the node's own one. Inside a region or a task of a hive
