@@ -5,6 +5,7 @@
 #   make test-rayon  runs the test suites of rayon-core and rayon on the drop-in rayon-core (ARGS="--threads 1,2,4")
 #   make test-stack  runs the test suites of spindle, gemm and faer on the drop-ins spindle and rayon-core
 #                    (ARGS="--threads 1,2,4 --suite faer")
+#   make test-thread-tree  runs those of thread-tree, matrixmultiply and ndarray on the drop-in thread-tree
 #   make test-numa   runs the tests in Linux guests with several NUMA nodes, emulated if need be
 #                    (ARGS="smt offline" for some of the guests)
 #   make test-aarch64  builds the library's tests for Linux on aarch64 and runs them under emulation; long
@@ -15,6 +16,7 @@ CARGO ?= cargo
 ARGS ?=
 
 .PHONY: bench check test test-rayon test-stack test-numa test-aarch64 setup
+.PHONY: bench check test test-rayon test-thread-tree test-numa test-aarch64 setup
 .DEFAULT_GOAL := test
 
 setup:
@@ -31,6 +33,7 @@ test: setup
 	.ci/test-without-hwloc
 	$(CARGO) test --manifest-path rayon-core/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/rayon-core
 	$(CARGO) test --manifest-path spindle/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/spindle
+	$(CARGO) test --manifest-path thread-tree/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/thread-tree
 
 check:
 	@.ci/check $(FILE)
@@ -40,6 +43,8 @@ test-rayon:
 
 test-stack:
 	tests/stack/run $(ARGS)
+test-thread-tree:
+	tests/thread-tree/run $(ARGS)
 
 test-numa: setup
 	tests/numa/run $(ARGS)
