@@ -15,8 +15,7 @@
 CARGO ?= cargo
 ARGS ?=
 
-.PHONY: bench check test test-rayon test-stack test-numa test-aarch64 setup
-.PHONY: bench check test test-rayon test-thread-tree test-numa test-aarch64 setup
+.PHONY: bench check test test-rayon test-stack test-thread-tree test-numa test-aarch64 setup
 .DEFAULT_GOAL := test
 
 setup:
@@ -43,6 +42,7 @@ test-rayon:
 
 test-stack:
 	tests/stack/run $(ARGS)
+
 test-thread-tree:
 	tests/thread-tree/run $(ARGS)
 
