@@ -1,4 +1,4 @@
-//! The interface of `thread-tree`, on [hive](hive): a package to put in that crate's place.
+//! The interface of `thread-tree`, on [hive]: a package to put in that crate's place.
 //!
 //! ```toml
 //! [patch.crates-io]
