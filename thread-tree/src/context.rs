@@ -95,12 +95,12 @@ impl ThreadTreeCtx<'_> {
     ///
     /// # Panics
     /// As [`join`](Self::join).
-    pub fn join3l<A, RA>(&self, a: &A) -> ((RA, RA), RA)
+    pub fn join3l<A, RA>(&self, work: &A) -> ((RA, RA), RA)
     where
         A: Fn(ThreadTreeCtx<'_>, usize) -> RA + Sync,
         RA: Send,
     {
-        self.join(|left| left.join_parts(a, 0), |right| a(right, 2))
+        self.join(|left| left.join_parts(work, 0), |right| work(right, 2))
     }
 
     /// As [`join3l`](Self::join3l), but it is the right half that is divided once more.
@@ -112,12 +112,12 @@ impl ThreadTreeCtx<'_> {
     ///
     /// # Panics
     /// As [`join`](Self::join).
-    pub fn join3r<A, RA>(&self, a: &A) -> (RA, (RA, RA))
+    pub fn join3r<A, RA>(&self, work: &A) -> (RA, (RA, RA))
     where
         A: Fn(ThreadTreeCtx<'_>, usize) -> RA + Sync,
         RA: Send,
     {
-        self.join(|left| a(left, 0), |right| right.join_parts(a, 1))
+        self.join(|left| work(left, 0), |right| right.join_parts(work, 1))
     }
 
     /// Runs `work` four times at the same time: both halves are divided once more. `work` gets its place and the number
@@ -130,12 +130,12 @@ impl ThreadTreeCtx<'_> {
     ///
     /// # Panics
     /// As [`join`](Self::join).
-    pub fn join4<A, RA>(&self, a: &A) -> ((RA, RA), (RA, RA))
+    pub fn join4<A, RA>(&self, work: &A) -> ((RA, RA), (RA, RA))
     where
         A: Fn(ThreadTreeCtx<'_>, usize) -> RA + Sync,
         RA: Send,
     {
-        self.join(|left| left.join_parts(a, 0), |right| right.join_parts(a, 2))
+        self.join(|left| left.join_parts(work, 0), |right| right.join_parts(work, 2))
     }
 
     /// Runs the parts `first` and `first + 1` of `work`.
