@@ -150,6 +150,34 @@ fn a_hive_is_dropped_in_the_child() {
     });
 }
 
+/// The file in which the parent has its locks on CPUs ("Several programs" in `docs/places.md`).
+#[test]
+fn a_child_does_not_hold_the_locks_of_its_parent() {
+    in_own_process("a_child_does_not_hold_the_locks_of_its_parent", || {
+        let files = || {
+            let links =
+                std::fs::read_dir("/proc/self/fd").unwrap().flatten().map(|file| std::fs::read_link(file.path()));
+            links.flatten().filter(|file| file.ends_with("kernel_max")).count()
+        };
+        let hive = Hive::builder().bees(2).pin(hive::Pin::Core).build();
+        let Ok(hive) = hive else { return println!("skipped: {}", hive.unwrap_err()) };
+        if files() == 0 {
+            return println!("skipped: this system has no such file");
+        }
+        assert_eq!(files(), 1);
+        fork(move || {
+            assert_eq!(files(), 0);
+            let own = Hive::builder().bees(2).pin(hive::Pin::Core).build().unwrap();
+            assert_eq!(files(), 1);
+            fork(move || assert_eq!(files(), 0)).join();
+            drop((hive, own));
+            assert_eq!(files(), 0);
+        })
+        .join();
+        assert_eq!(files(), 0, "the hive that was to be dropped in the child has been dropped here, too");
+    });
+}
+
 /// The C library reuses the stacks of the parent's threads for the child's threads, and a thread's id is the address of
 /// its stack.
 #[test]

@@ -41,7 +41,8 @@ fn has_lines(output: &Output, lines: &[&str]) {
 
 #[test]
 fn this_machine_is_shown() {
-    let output = hive_bench(&["topo"]);
+    // By default its bees are not bound if another program's are.
+    let output = hive_bench(&["topo", "--pin", "core"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
     assert!(text.contains("bee 0") && text.contains("package 0") && text.contains("NUMA node 0: "), "{text}");

@@ -8,9 +8,9 @@ use crate::pool::error::Error;
 use crate::pool::handle::Hive;
 use crate::region::bee::{Bee, ExactBody};
 
-/// As [`Hive::try_spmd`], but waits for nobody before the region: if the hive is not free, `body` does not run on any
-/// bee, and the result is false. The hive is not free for a thread inside of a region of it, while another thread is
-/// its queen, or while a worker that the region needs is in the middle of a task.
+/// As [`Hive::try_spmd`], but does not wait for others to be done before the region: if the hive is not free, `body`
+/// does not run on any bee, and the result is false. The hive is not free for a thread inside of a region of it, while
+/// another thread is its queen, or while a worker that the region needs is in the middle of a task.
 ///
 /// ```
 /// use hive::adapters::free_region::spmd_if_free;

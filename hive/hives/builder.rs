@@ -13,7 +13,7 @@ use crate::pool::environment::Environment;
 use crate::pool::error::{Error, ErrorKind};
 use crate::sys::cpu_mask::CpuMask;
 use crate::topology::binding_request::BindingRequest;
-use crate::topology::claims;
+use crate::topology::claims::{self, Choice};
 use crate::topology::machine_info::MachineInfo;
 use crate::topology::place_list::{PlaceList, PlaceUnit};
 use crate::topology::proc_bind::ProcBind;
@@ -167,7 +167,7 @@ impl HiveSetBuilder {
         let shrink = self.template.binding_options.shrink.or(environment.binding_options.shrink).unwrap_or_default();
         // This claim reserves the CPUs of the whole set. It is held until each hive has its own claim, so that no hive
         // built at the same time by another thread can take them in between.
-        let (claim, layout) = claims::claim(&machine_info.machine, 1, |taken| {
+        let (claim, layout) = claims::claim(&machine_info.machine, Choice::OfNoInterest, |taken| {
             let taken = if self.share_cpus { CpuMask::new() } else { taken.here.clone() };
             let layout = Layout::new(&machine_info.machine, self.unit_kind, shrink, self.free_cpus, &taken);
             (layout.as_ref().map_or_else(|_| CpuMask::new(), Layout::mask), layout)

@@ -15,21 +15,34 @@ use crate::topology::machine::Machine;
 /// The claims of all living hives of this process. A forked child has none of its parent's hives.
 ///
 /// A panic leaves them usable: nothing in this file can panic between two changes that belong together.
-static CLAIMS: OfProcess<Claims> = OfProcess::new(Claims { hives: BTreeMap::new(), locks: None });
+static CLAIMS: OfProcess<Claims> = OfProcess::new(Claims { counts: BTreeMap::new(), locks: None });
 
 #[derive(Default)]
 struct Claims {
     /// For each claimed CPU, by the operating system's number, how many hives have claimed it. There can be several,
     /// because the user may list the same CPU for two hives.
-    hives: BTreeMap<usize, usize>,
-    /// By which other processes see the claims. None: there is no claim, or this system has no such locks.
+    counts: BTreeMap<usize, Count>,
+    /// By which other processes see the claims. None: no claim is to be seen, or this system has no such locks.
     locks: Option<CpuLocks>,
+}
+
+/// How many hives have claimed a CPU.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    hives: usize,
+    /// Those whose claims other processes are to see.
+    seen: usize,
 }
 
 impl Claims {
     /// The CPUs that at least one hive of this process has claimed.
     fn claimed(&self) -> CpuMask {
-        self.hives.keys().copied().collect()
+        self.counts.keys().copied().collect()
+    }
+
+    /// The CPUs whose claims other processes are to see.
+    fn seen(&self) -> CpuMask {
+        self.counts.iter().filter(|(_, count)| count.seen > 0).map(|(cpu, _)| *cpu).collect()
     }
 
     /// Those of the CPUs that hives of other processes have claimed.
@@ -37,54 +50,80 @@ impl Claims {
         self.locks.as_ref().map_or_else(CpuMask::new, |locks| locks.locked_by_others(among))
     }
 
-    /// Counts one more hive for each of the CPUs. `has_workers`: other processes have to see it.
-    fn insert(&mut self, cpus: &CpuMask, has_workers: bool) {
-        for cpu in cpus.iter() {
-            *self.hives.entry(cpu).or_insert(0) += 1;
-            self.locks.iter().filter(|_| has_workers).for_each(|locks| locks.lock(cpu));
+    /// Uses `opened` if there are no locks, or if the program has closed their file.
+    fn have_locks(&mut self, opened: &mut Option<CpuLocks>) {
+        let Some(new) = opened.as_ref() else { return };
+        if self.locks.as_ref().is_none_or(|locks| locks.are_lost_before(new)) {
+            new.keep();
+            new.lock(&self.seen());
+            // What is closed already is not to be closed again: the new file may have its number.
+            if let Some(lost) = mem::replace(&mut self.locks, opened.take()) {
+                mem::forget(lost);
+            }
         }
     }
 
-    /// Counts one hive less for each of the CPUs, and forgets those that no hive has any more.
-    fn remove(&mut self, cpus: &CpuMask) {
+    /// Adds to the counts of the CPUs.
+    fn add(&mut self, cpus: &CpuMask, added: Count) {
         for cpu in cpus.iter() {
-            if let Some(hives) = self.hives.get_mut(&cpu) {
-                *hives -= 1;
-                if *hives == 0 {
-                    self.hives.remove(&cpu);
-                    self.locks.iter().for_each(|locks| locks.unlock(cpu));
-                }
+            let count = self.counts.entry(cpu).or_default();
+            *count = Count { hives: count.hives + added.hives, seen: count.seen + added.seen };
+        }
+        self.locks.iter().filter(|_| added.seen > 0).for_each(|locks| locks.lock(cpus));
+    }
+
+    /// Subtracts from the counts of the CPUs, and forgets those that no hive has any more.
+    fn subtract(&mut self, cpus: &CpuMask, subtracted: Count) {
+        for cpu in cpus.iter() {
+            if let Some(count) = self.counts.get_mut(&cpu) {
+                *count = Count { hives: count.hives - subtracted.hives, seen: count.seen - subtracted.seen };
             }
         }
-        if self.hives.is_empty() {
+        self.counts.retain(|_, count| count.hives > 0);
+        let seen = self.seen();
+        self.locks.iter().for_each(|locks| locks.unlock(&cpus.difference(&seen)));
+        if seen.is_empty() {
             self.locks = None;
         }
     }
+}
+
+/// How a hive comes to its CPUs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// Its bees are not bound, or it has only a queen yet, or its CPUs are those of another machine.
+    OfNoInterest,
+    /// The user has chosen them.
+    ByUser,
+    /// Hive chooses them.
+    ByHive,
 }
 
 /// The CPUs of a machine that hives have claimed, before another one chooses its own.
 pub(crate) struct Taken {
     /// Those of hives of this process.
     pub(crate) here: CpuMask,
-    /// Those, and the ones of hives of other processes.
+    /// Those, and the ones of hives of other processes, for a choice by hive.
     pub(crate) anywhere: CpuMask,
 }
 
-/// Claims CPUs of `machine` for a hive of so many bees. `choose` gets the CPUs that other hives have claimed, and
-/// returns the CPUs to claim and any other result. The lock is held while it runs, so no two hives choose at the same
-/// time. Other processes do not see the claim of a hive of one bee, which binds no thread, nor that of CPUs of another
-/// machine than this one.
-pub(crate) fn claim<T>(machine: &Machine, bees: usize, choose: impl FnOnce(&Taken) -> (CpuMask, T)) -> (Claim, T) {
-    let is_seen = !machine.is_foreign();
+/// Claims CPUs of `machine` for a hive. `choose` gets the CPUs that other hives have claimed, and returns the CPUs to
+/// claim and any other result. The lock is held while it runs, so no two hives choose at the same time. Other processes
+/// see the claim unless it is of no interest.
+pub(crate) fn claim<T>(machine: &Machine, choice: Choice, choose: impl FnOnce(&Taken) -> (CpuMask, T)) -> (Claim, T) {
+    let is_seen = choice != Choice::OfNoInterest;
     // The files are opened before the lock is taken, since forks wait for it.
-    let (_turn, mut locks) = if is_seen { (cpu_locks::take_turn(), CpuLocks::open()) } else { (None, None) };
+    let _turn = if choice == Choice::ByHive { cpu_locks::take_turn() } else { None };
+    let mut opened = if is_seen { CpuLocks::open() } else { None };
     CLAIMS.with(|generation, claims| {
-        claims.locks = claims.locks.take().or_else(|| locks.take());
+        claims.have_locks(&mut opened);
         let here = claims.claimed();
-        let elsewhere = if is_seen { claims.claimed_elsewhere(&machine.mask()) } else { CpuMask::new() };
-        let anywhere = here.union(&elsewhere);
+        let mut anywhere = here.clone();
+        if choice == Choice::ByHive {
+            anywhere = anywhere.union(&claims.claimed_elsewhere(&machine.mask()));
+        }
         let (cpus, chosen) = choose(&Taken { here, anywhere });
-        claims.insert(&cpus, is_seen && bees > 1);
+        claims.add(&cpus, Count { hives: 1, seen: is_seen.into() });
         (Claim { generation, cpus, is_seen }, chosen)
     })
 }
@@ -96,33 +135,43 @@ pub(crate) struct Claim {
     /// The fork generation that the claim was made in. In a forked child the claim has no effect.
     generation: u32,
     cpus: CpuMask,
-    /// Whether other processes may see it: the CPUs are this machine's.
+    /// Whether other processes see it.
     is_seen: bool,
 }
 
 impl Claim {
-    /// Claims those of the CPUs that no hive of this process has claimed yet, for a bee that the hive has grown by.
-    /// Returns which these are; the hive may have had others before.
-    pub(crate) fn extend(&mut self, cpus: &CpuMask) -> CpuMask {
-        let is_seen = self.is_seen;
+    /// Claims those of the CPUs, which are this machine's, that no hive has claimed yet, for a worker that the hive has
+    /// grown by. Returns which these are; the hive may have had others before. `choice`: who has chosen the CPUs. From
+    /// now on other processes see all of the claim.
+    pub(crate) fn extend(&mut self, cpus: &CpuMask, choice: Choice) -> CpuMask {
+        let is_seen = self.is_seen || choice != Choice::OfNoInterest;
+        if self.has(cpus) && is_seen == self.is_seen {
+            return CpuMask::new();
+        }
+        let _turn = if choice == Choice::ByHive { cpu_locks::take_turn() } else { None };
+        let mut opened = if is_seen { CpuLocks::open() } else { None };
+        let was_seen = mem::replace(&mut self.is_seen, is_seen);
         self.with_claims(|claims, own| {
-            let free = cpus.difference(&claims.claimed());
-            claims.insert(&free, is_seen);
+            claims.have_locks(&mut opened);
+            if is_seen && !was_seen {
+                claims.add(own, Count { hives: 0, seen: 1 });
+            }
+            let mut taken = claims.claimed();
+            if choice == Choice::ByHive {
+                taken = taken.union(&claims.claimed_elsewhere(cpus));
+            }
+            let free = cpus.difference(&taken);
+            claims.add(&free, Count { hives: 1, seen: is_seen.into() });
             *own = own.union(&free);
             free
         })
     }
 
-    /// Whether a hive of another process has claimed one of the CPUs, too.
-    pub(crate) fn is_shared(&mut self, cpus: &CpuMask) -> bool {
-        let is_seen = self.is_seen;
-        self.with_claims(|claims, _| is_seen && !claims.claimed_elsewhere(cpus).is_empty())
-    }
-
     /// Gives back CPUs that `extend` has returned, because the bee is not bound to them after all.
     pub(crate) fn give_back(&mut self, cpus: &CpuMask) {
+        let count = Count { hives: 1, seen: self.is_seen.into() };
         self.with_claims(|claims, own| {
-            claims.remove(cpus);
+            claims.subtract(cpus, count);
             *own = own.difference(cpus);
         });
     }
@@ -154,22 +203,25 @@ mod tests {
     use super::*;
     use crate::topology::machine::{RawCpu, TopologySource};
 
-    const OWN_CPU: usize = 44_000;
-
-    /// A set of CPUs. The tests of this file use numbers that no other test of the program claims.
+    /// A set of CPUs that no machine has, nor another process that runs these tests, with numbers from 0 to 99. Each
+    /// test uses others.
     fn mask(text: &str) -> CpuMask {
-        text.parse().unwrap()
+        text.parse::<CpuMask>()
+            .unwrap()
+            .iter()
+            .map(|number| 2_000_000 + 100 * std::process::id() as usize + number)
+            .collect()
     }
 
-    /// Claims CPUs for a hive of two bees. `choose` gets those of the hives of this process.
+    /// Claims CPUs that the user has chosen.
     fn claim<T>(choose: impl FnOnce(&CpuMask) -> (CpuMask, T)) -> (Claim, T) {
-        claim_for(2, |taken| choose(&taken.here))
+        claim_by(Choice::ByUser, &mask("0"), |taken| choose(&taken.here))
     }
 
-    /// Claims CPUs of a machine that has only one that no other test uses.
-    fn claim_for<T>(bees: usize, choose: impl FnOnce(&Taken) -> (CpuMask, T)) -> (Claim, T) {
-        let cpu = RawCpu { os_index: OWN_CPU, core: 0, cluster: 0, node: 0, package: 0, slowness: 0 };
-        super::claim(&Machine::new([cpu], TopologySource::Flat, false), bees, choose)
+    /// Claims CPUs of a machine that has these CPUs.
+    fn claim_by<T>(choice: Choice, cpus: &CpuMask, choose: impl FnOnce(&Taken) -> (CpuMask, T)) -> (Claim, T) {
+        let cpu = |os_index| RawCpu { os_index, core: os_index as u64, cluster: 0, node: 0, package: 0, slowness: 0 };
+        super::claim(&Machine::new(cpus.iter().map(cpu), TopologySource::Flat, false), choice, choose)
     }
 
     /// The CPUs among these that are claimed.
@@ -179,44 +231,44 @@ mod tests {
 
     #[test]
     fn a_claim_lasts_as_long_as_its_guard() {
-        let (all, own) = (mask("40000-40009"), mask("40000-40003"));
+        let (all, own) = (mask("0-9"), mask("0-3"));
         let (first, seen) = claim(|taken| (own.clone(), taken.intersection(&all)));
         assert_eq!(seen, CpuMask::new());
-        // The second claim shares CPU 40003 with the first: the user may list one CPU for two hives.
-        let (mut second, seen) = claim(|taken| (mask("40003-40005"), taken.intersection(&all)));
+        // The second claim shares CPU 3 with the first: the user may list one CPU for two hives.
+        let (mut second, seen) = claim(|taken| (mask("3-5"), taken.intersection(&all)));
         assert_eq!(seen, own);
-        assert_eq!(taken(&all), mask("40000-40005"));
-        assert_eq!(second.extend(&mask("40000,40005-40007")), mask("40006-40007"));
-        assert!(second.has(&mask("40005-40007")) && !second.has(&mask("40000,40005")));
-        assert_eq!(taken(&all), mask("40000-40007"));
-        second.give_back(&mask("40007"));
-        assert_eq!(taken(&all), mask("40000-40006"));
-        assert!(!second.has(&mask("40007")));
+        assert_eq!(taken(&all), mask("0-5"));
+        assert_eq!(second.extend(&mask("0,5-7"), Choice::ByUser), mask("6-7"));
+        assert!(second.has(&mask("5-7")) && !second.has(&mask("0,5")));
+        assert_eq!(taken(&all), mask("0-7"));
+        second.give_back(&mask("7"));
+        assert_eq!(taken(&all), mask("0-6"));
+        assert!(!second.has(&mask("7")));
         drop(first);
-        assert_eq!(taken(&all), mask("40003-40006"));
+        assert_eq!(taken(&all), mask("3-6"));
         drop(second);
         assert_eq!(taken(&all), CpuMask::new());
     }
 
     #[test]
     fn a_panic_while_choosing_claims_nothing() {
-        let all = mask("41000-41009");
+        let all = mask("10-19");
         let choosing = std::panic::catch_unwind(|| drop(claim(|_| -> (CpuMask, ()) { panic!("as expected") })));
         assert!(choosing.is_err());
-        let (_claim, ()) = claim(|_| (mask("41000"), ()));
-        assert_eq!(taken(&all), mask("41000"));
+        let (_claim, ()) = claim(|_| (mask("10"), ()));
+        assert_eq!(taken(&all), mask("10"));
     }
 
     #[test]
     fn a_claim_of_another_process_is_let_be() {
-        let all = mask("42000-42009");
-        let (_own, ()) = claim(|_| (mask("42000"), ()));
+        let all = mask("20-29");
+        let (_own, ()) = claim(|_| (mask("20"), ()));
         // A forked child has such a claim: it is of another generation.
-        let mut inherited = Claim { generation: u32::MAX, cpus: mask("42000"), is_seen: true };
-        assert_eq!(inherited.extend(&mask("42001")), CpuMask::new());
-        inherited.give_back(&mask("42000"));
+        let mut inherited = Claim { generation: u32::MAX, cpus: mask("20"), is_seen: true };
+        assert_eq!(inherited.extend(&mask("21"), Choice::ByUser), CpuMask::new());
+        inherited.give_back(&mask("20"));
         drop(inherited);
-        assert_eq!(taken(&all), mask("42000"));
+        assert_eq!(taken(&all), mask("20"));
     }
 
     /// What another process would find: its locks are of another file.
@@ -224,20 +276,23 @@ mod tests {
     #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
     fn claims_and_those_of_other_processes_are_seen() {
         let others = CpuLocks::open().expect("the file is there");
-        let seen = |among: &str| others.locked_by_others(&mask(among));
-        let anywhere = |taken: &Taken| taken.anywhere.contains(OWN_CPU);
-        let (of_one_bee, is_own_taken) = claim_for(1, |taken| (mask("44001"), anywhere(taken)));
-        assert!(!is_own_taken);
-        let (mut of_two, ()) = claim(|_| (mask("44002"), ()));
-        assert_eq!(seen("44000-44009"), mask("44002"), "a hive of one bee binds nobody");
-        others.lock(44_003);
-        assert_eq!(of_two.extend(&mask("44003-44004")), mask("44003-44004"));
-        assert!(of_two.is_shared(&mask("44003")) && !of_two.is_shared(&mask("44004")));
-        assert_eq!(seen("44000-44009"), mask("44002-44004"));
-        others.lock(OWN_CPU);
-        let (third, is_own_taken) = claim_for(2, |taken| (CpuMask::new(), anywhere(taken)));
-        assert!(is_own_taken && !third.has(&mask("44000")));
-        drop((of_one_bee, of_two, third));
-        assert_eq!(seen("44000-44009"), mask(""));
+        let all = mask("30-39");
+        let seen = || others.locked_by_others(&all);
+        let taken_anywhere = |choice| claim_by(choice, &all, |taken| (mask(""), taken.anywhere.intersection(&all))).1;
+        others.lock(&mask("33,35"));
+        assert_eq!(taken_anywhere(Choice::ByHive), mask("33,35"));
+        assert_eq!(taken_anywhere(Choice::ByUser), mask(""), "what the user asks for is done");
+        let (mut of_queen, ()) = claim_by(Choice::OfNoInterest, &all, |_| (mask("30"), ()));
+        assert_eq!(seen(), mask(""), "it binds nobody");
+        let (mut of_two, ()) = claim(|_| (mask("31-32"), ()));
+        assert_eq!(seen(), mask("31-32"));
+        assert_eq!(of_two.extend(&mask("33"), Choice::ByUser), mask("33"));
+        assert_eq!(of_queen.extend(&mask("34-35"), Choice::ByHive), mask("34"), "another process has one of them");
+        assert_eq!(seen(), mask("30-34"), "it has a worker now");
+        of_queen.give_back(&mask("34"));
+        drop(of_two);
+        assert_eq!(seen(), mask("30"));
+        drop(of_queen);
+        assert_eq!((seen(), taken(&all)), (mask(""), mask("")));
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::sys::cpu_mask::CpuMask;
 use crate::topology::binding_request::{Binding, ResolvedBinding};
-use crate::topology::claims::{self, Claim, Taken};
+use crate::topology::claims::{self, Choice, Claim, Taken};
 use crate::topology::machine::Machine;
 use crate::topology::machine_info::MachineInfo;
 use crate::topology::pin_policy::Pin;
@@ -50,7 +50,13 @@ impl PlaceMap {
         machine_info: &MachineInfo,
     ) -> Result<Self, PlaceError> {
         let machine = &machine_info.machine;
-        let (claim, (chosen, taken)) = claims::claim(machine, bees, |taken| {
+        let choice = match &settings.binding {
+            _ if bees == 1 || machine.is_foreign() => Choice::OfNoInterest,
+            Some(Binding::Pin(Pin::None)) => Choice::OfNoInterest,
+            Some(_) => Choice::ByUser,
+            None => Choice::ByHive,
+        };
+        let (claim, (chosen, taken)) = claims::claim(machine, choice, |taken| {
             let chosen = choose_places(settings, bees, machine, taken);
             // Only places that each bee has to itself are claimed. Nothing is claimed if there are no places.
             let cpus = chosen.as_ref().map_or_else(|_| CpuMask::new(), |(_, places, _)| places.exclusive_cpus(bees));
@@ -113,8 +119,13 @@ impl PlaceMap {
         let Some(place) = self.place_of(bee) else { return Ok(None) };
         let wanted = if self.places.is_exclusive { place.mask() } else { CpuMask::new() };
         let claim = || self.claim.lock().unwrap_or_else(PoisonError::into_inner);
-        let newly_claimed = claim().extend(&wanted);
-        let is_taken = self.is_default && (!claim().has(&wanted) || claim().is_shared(&newly_claimed));
+        let choice = match self.is_default {
+            _ if place.is_foreign() => Choice::OfNoInterest,
+            true => Choice::ByHive,
+            false => Choice::ByUser,
+        };
+        let newly_claimed = claim().extend(&wanted, choice);
+        let is_taken = self.is_default && !claim().has(&wanted);
         let bound = if is_taken { Ok(None) } else { pinning::bind(place).map(|guard| Some((place, guard))) };
         if !matches!(bound, Ok(Some(_))) {
             claim().give_back(&newly_claimed);

@@ -8,6 +8,9 @@ use crate::place::{Place, max_num_threads};
 
 /// Calls `job` with each number below `jobs`. The calling thread runs some of them, and all if it is alone.
 pub(crate) fn run(jobs: usize, job: &(impl Fn(usize) + Sync)) {
+    if jobs <= 1 {
+        return (0..jobs).for_each(job);
+    }
     let allowed = max_num_threads();
     let threads = allowed.min(jobs);
     if threads <= 1 {

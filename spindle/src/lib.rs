@@ -44,7 +44,8 @@ pub static SPIN_LIMIT: AtomicU32 = AtomicU32::new(DEFAULT_SPIN_LIMIT);
 pub static PAUSE_LIMIT: AtomicU32 = AtomicU32::new(DEFAULT_PAUSE_LIMIT);
 
 /// Calls `f` on the calling thread, and lets the calls of [`for_each`] and [`for_each_raw`] in it use up to
-/// `max_threads` threads. It takes nothing from anybody else: the threads are shared with all who want them.
+/// `max_threads` threads. It takes nothing from anybody else: the threads are shared with all who want them. Directly
+/// in another lock it changes nothing; in a job, it says what the calls of that job may use.
 ///
 /// ```
 /// let threads = spindle::with_lock(1, spindle::max_num_threads);
@@ -55,11 +56,14 @@ pub static PAUSE_LIMIT: AtomicU32 = AtomicU32::new(DEFAULT_PAUSE_LIMIT);
 /// If `max_threads` is 0, and with a panic of `f`.
 pub fn with_lock<R: Send>(max_threads: usize, f: impl Send + FnOnce() -> R) -> R {
     assert!(max_threads != 0, "a lock for no threads: ask for at least one");
-    let is_outermost = Place::current().is_none();
+    let outer = Place::current();
+    if outer.is_some_and(|place| place.index.is_none()) {
+        return f();
+    }
     let threads = max_threads.min(rayon::current_num_threads());
     let result = Place { threads, index: None }.hold(f);
     // Relaxed: a setting.
-    if is_outermost && SPIN_LIMIT.load(Ordering::Relaxed) == 0 {
+    if outer.is_none() && SPIN_LIMIT.load(Ordering::Relaxed) == 0 {
         hive::stop_spinning();
     }
     result

@@ -59,7 +59,8 @@ pub fn max_num_threads() -> usize {
 }
 
 /// In a job, which of the threads this is that may run it, from 0: no two jobs of a call that run at the same time have
-/// the same number. In a lock, but in no job: None. Elsewhere what `rayon::current_thread_index` says.
+/// the same number. In a lock, but in no job: None. Elsewhere what `rayon::current_thread_index` says. (A call of a
+/// single job runs it as if there were no call.)
 ///
 /// ```
 /// spindle::for_each_raw(4, |_| {

@@ -46,13 +46,19 @@ fn each_item_comes_to_one_job_in_parts_of_about_the_same_length() {
 /// A part is a run of consecutive items, and the parts differ by one item at most.
 #[test]
 fn parts_are_of_about_the_same_length() {
-    // In a pool of one thread, jobs run one after another, so the items of a part come together.
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    for (jobs, items) in [(4, 10), (3, 9), (5, 6)] {
-        let chunks: Vec<_> = (0..items).collect();
-        let seen = Mutex::new(Vec::new());
-        pool.install(|| spindle::for_each(jobs, chunks.par_iter(), |item| seen.lock().unwrap().push(*item)));
-        assert_eq!(seen.into_inner().unwrap(), chunks);
+    // With as many threads as jobs, each job has an index of its own.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(5).build().unwrap();
+    for (jobs, items) in [(4, 10), (3, 9), (5, 6), (5, 5), (2, 101)] {
+        let parts: Vec<_> = (0..jobs).map(|_| Mutex::new(Vec::new())).collect();
+        pool.install(|| {
+            spindle::for_each(jobs, (0..items).into_par_iter(), |item: usize| {
+                parts[spindle::current_thread_index().unwrap()].lock().unwrap().push(item);
+            });
+        });
+        let mut parts: Vec<_> = parts.into_iter().map(|part| part.into_inner().unwrap()).collect();
+        assert!(parts.iter().all(|part| (items / jobs..=items.div_ceil(jobs)).contains(&part.len())), "{parts:?}");
+        parts.sort();
+        assert!(parts.into_iter().flatten().eq(0..items), "{jobs} jobs, {items} items");
     }
 }
 
@@ -77,6 +83,19 @@ fn a_lock_allows_what_it_says_and_no_more_than_there_are() {
     let allowed = |threads| pool.install(|| spindle::with_lock(threads, spindle::max_num_threads));
     assert_eq!([1, 2, 3, 4, usize::MAX].map(allowed), [1, 2, 3, 3, 3]);
     spindle::with_lock(1, || assert_eq!(spindle::current_thread_index(), None));
+    let nested = |outer, inner| {
+        pool.install(|| spindle::with_lock(outer, || spindle::with_lock(inner, spindle::max_num_threads)))
+    };
+    assert_eq!((nested(1, 2), nested(2, 1)), (1, 2), "the inner one changes nothing");
+    let in_job = Mutex::new(Vec::new());
+    pool.install(|| {
+        spindle::for_each_raw(3, |_| {
+            spindle::with_lock(2, || in_job.lock().unwrap().push(spindle::max_num_threads()));
+            let index = spindle::current_thread_index();
+            spindle::for_each_raw(1, |_| assert_eq!(spindle::current_thread_index(), index));
+        });
+    });
+    assert_eq!(in_job.into_inner().unwrap(), [2, 2, 2]);
     assert!(catch_unwind(|| spindle::with_lock(0, || ())).is_err());
 }
 
@@ -150,9 +169,14 @@ fn jobs_nest_in_locks_and_locks_in_jobs() {
     });
 }
 
+/// Each lock then ends while the workers are about to sleep, and the next one begins.
 #[test]
-fn without_a_spin_limit_the_workers_are_sent_to_sleep_after_a_lock() {
+fn without_a_spin_limit_all_jobs_are_run() {
     spindle::SPIN_LIMIT.store(0, Ordering::Relaxed);
-    everywhere(|| spindle::with_lock(2, || spindle::for_each_raw(2, |_| ())));
+    let runs = AtomicUsize::new(0);
+    for _ in 0..200 {
+        spindle::with_lock(2, || spindle::for_each_raw(2, |_| _ = runs.fetch_add(1, Ordering::Relaxed)));
+    }
     spindle::SPIN_LIMIT.store(spindle::DEFAULT_SPIN_LIMIT, Ordering::Relaxed);
+    assert_eq!(runs.into_inner(), 400);
 }

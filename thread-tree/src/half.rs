@@ -7,13 +7,20 @@ use crate::context::ThreadTreeCtx;
 use crate::tree::ThreadTree;
 
 thread_local! {
-    /// Whether the calling thread is inside of a closure of some join.
+    /// Whether the calling thread is inside of a closure of some join that has two threads.
     static IS_IN_HALF: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether the calling thread is inside of a closure of some join.
+/// Whether the calling thread is inside of a closure of some join that has two threads.
 pub(crate) fn is_in_half() -> bool {
     IS_IN_HALF.get()
+}
+
+/// Calls `run`, which runs a half of a join that has two threads.
+pub(crate) fn in_half(run: impl FnOnce()) {
+    let before = IS_IN_HALF.replace(true);
+    let _restore = OnDrop(|| IS_IN_HALF.set(before));
+    run();
 }
 
 /// A closure that is run once, and then its result.
@@ -36,8 +43,6 @@ impl<F: FnOnce(ThreadTreeCtx<'_>) -> R, R> Half<F, R> {
     /// Runs the closure with the top of `tree`. Called at most once.
     pub(crate) fn run(&self, tree: &ThreadTree) {
         let State::Waits(work) = self.replace(State::Taken) else { unreachable!("a half is run once") };
-        let before = IS_IN_HALF.replace(true);
-        let _restore = OnDrop(|| IS_IN_HALF.set(before));
         let result = work(tree.top());
         self.replace(State::Done(result));
     }

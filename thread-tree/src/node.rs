@@ -9,7 +9,7 @@ use hive::adapters::free_region::{global_if_built, spmd_if_free};
 use hive::{Hive, Pin};
 
 use crate::context::ThreadTreeCtx;
-use crate::half::{Half, OnDrop, is_in_half};
+use crate::half::{Half, OnDrop, in_half, is_in_half};
 use crate::tree::ThreadTree;
 
 /// An inner node: it has two trees below it, and a second thread.
@@ -20,9 +20,9 @@ pub(crate) struct Node {
     branches: Option<Box<[ThreadTree; 2]>>,
     /// Whether a join has this node now.
     is_in_use: AtomicBool,
-    /// The node's own hive, once a join has needed it. `Some(None)`: it could not be built.
+    /// The node's own hive, once a join has needed it.
     // After a panic it is as good as before.
-    hive: AssertUnwindSafe<OnceLock<Option<Hive>>>,
+    hive: AssertUnwindSafe<OnceLock<Hive>>,
 }
 
 impl Node {
@@ -79,21 +79,22 @@ impl Node {
         is_in_half() || hive::current().is_none()
     }
 
-    /// The node's own hive. Nobody but this node calls it, so it is free whenever the node is.
+    /// The node's own hive. Nobody but this node calls it, so it is free whenever the node is. None: the system refuses
+    /// a thread.
     fn own_hive(&self) -> Option<&Hive> {
-        self.hive
-            .get_or_init(|| {
-                // Where the machine has room is not known here, and the system moves threads that are not bound.
-                Hive::builder().bees(2).max_bees(2).pin(Pin::None).thread_name("thread-tree").build().ok()
-            })
-            .as_ref()
+        if let Some(hive) = self.hive.get() {
+            return Some(hive);
+        }
+        // Where the machine has room is not known here, and the system moves threads that are not bound.
+        let hive = Hive::builder().bees(2).max_bees(2).pin(Pin::None).thread_name("thread-tree").build().ok()?;
+        Some(self.hive.get_or_init(|| hive))
     }
 }
 
 /// Runs `a` and `b` on bees 0 and 1 of the hive, if that is free. False: neither has been run.
 fn run_region(hive: &Hive, a: &(impl Fn() + Sync), b: &(impl Fn() + Sync)) -> bool {
     // An error says that the hive is that of another process, or has no thread and gets none.
-    spmd_if_free(hive, 2, |bee| if bee.is_queen() { a() } else { b() }).unwrap_or(false)
+    spmd_if_free(hive, 2, |bee| in_half(|| if bee.is_queen() { a() } else { b() })).unwrap_or(false)
 }
 
 /// Runs `a`, and then `b`, even if `a` panics.

@@ -21,8 +21,9 @@ const MAX_LEVEL: usize = 12;
 /// assert_eq!(halves, [10, 20]);
 /// ```
 pub struct ThreadTree {
-    /// None: level 0.
-    node: Option<Node>,
+    /// None: level 0. Boxed, so that a constant may refer to a tree of that level: what it refers to may have nothing
+    /// that changes.
+    node: Option<Box<Node>>,
 }
 
 /// The tree below all trees.
@@ -64,7 +65,7 @@ impl ThreadTree {
     /// The node of so high a level, with all nodes below it. `is_top`: no node is above it.
     fn below(level: usize, is_top: bool) -> Self {
         let branches = || [0, 1].map(|_| Self::below(level - 1, false));
-        let node = (level > 0).then(|| Node::new(level, is_top, (level > 1).then(|| Box::new(branches()))));
+        let node = (level > 0).then(|| Box::new(Node::new(level, is_top, (level > 1).then(|| Box::new(branches())))));
         Self { node }
     }
 
@@ -100,12 +101,12 @@ impl ThreadTree {
     }
 
     pub(crate) fn node(&self) -> Option<&Node> {
-        self.node.as_ref()
+        self.node.as_deref()
     }
 }
 
 impl fmt::Debug for ThreadTree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ThreadTree").field("level", &self.node.as_ref().map_or(0, Node::level)).finish_non_exhaustive()
+        f.debug_struct("ThreadTree").field("level", &self.node().map_or(0, Node::level)).finish_non_exhaustive()
     }
 }

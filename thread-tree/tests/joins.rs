@@ -133,3 +133,13 @@ fn a_place_can_be_used_many_times_by_the_closure_that_has_it() {
     tree.top().join(work, work);
     assert_eq!(count.into_inner(), 4000);
 }
+
+/// Constants and statics may refer to a tree without threads.
+#[test]
+fn a_tree_of_level_0_is_a_constant() {
+    const BOTTOM: &ThreadTree = &ThreadTree::new_level0();
+    static ALSO: &ThreadTree = &ThreadTree::new_level0();
+    for tree in [BOTTOM, ALSO] {
+        assert_eq!(tree.top().join(|_| 1, |_| 2), (1, 2));
+    }
+}
