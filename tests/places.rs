@@ -227,3 +227,29 @@ fn cpus_of_another_process_are_left_to_it() {
     let after = places_in_own_process(test);
     assert!(after.contains("[2 places, core (by default)") || after.contains(CROWDED), "{after}");
 }
+
+/// As a program does that closes all files which it does not know.
+#[test]
+fn locks_on_cpus_come_back_after_their_file_was_closed() {
+    in_own_process("locks_on_cpus_come_back_after_their_file_was_closed", || {
+        let files = || {
+            let links =
+                std::fs::read_dir("/proc/self/fd").unwrap().flatten().map(|file| std::fs::read_link(file.path()));
+            links.flatten().filter(|file| file.ends_with("kernel_max")).count()
+        };
+        let hive = Hive::builder().bees(2).pin(Pin::Cpus(own_cpus())).build().unwrap();
+        if files() == 0 {
+            return println!("skipped: this system has no such file");
+        }
+        for _ in 0..3 {
+            sys::close_files_from(3);
+            assert_eq!(files(), 0);
+            let others = [Hive::new(2).unwrap(), Hive::new(1).unwrap()];
+            assert_eq!(files(), 1);
+            drop(others);
+            assert_eq!(files(), 1, "{}", hive.report());
+        }
+        drop(hive);
+        assert_eq!(files(), 0);
+    });
+}

@@ -209,3 +209,19 @@ fn hives_go_on_where_all_calls_but_those_of_std_end_the_process() {
         drop((reserved, sleepy, unbound));
     });
 }
+
+/// A child is to forget the file in which its parent has locks on CPUs, and may not close it here.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_fork_ends_no_child_where_all_calls_but_those_of_std_end_the_process() {
+    in_own_process("a_fork_ends_no_child_where_all_calls_but_those_of_std_end_the_process", || {
+        let hive = Hive::builder().bees(2).pin(Pin::Core).build();
+        let Ok(hive) = hive else { return println!("skipped: {}", hive.unwrap_err()) };
+        let calls_of_forks = [libc::SYS_wait4, libc::SYS_getpid, libc::SYS_set_tid_address];
+        if !die_of_all_syscalls_but(&[&CALLS_OF_STD[..], &calls_of_forks].concat()) {
+            return;
+        }
+        sys::fork(|| ()).join();
+        assert_hive_works(&hive, 2);
+    });
+}

@@ -11,9 +11,9 @@
 //! the file is refused. These choose CPUs as if they were alone.
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
-pub(crate) use linux::{CpuLocks, take_turn};
+pub(crate) use linux::CpuLocks;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
-pub(crate) use unknown::{CpuLocks, take_turn};
+pub(crate) use unknown::CpuLocks;
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 mod linux {
@@ -21,65 +21,70 @@ mod linux {
 
     use std::fs::File;
     use std::mem::{self, ManuallyDrop};
-    use std::os::fd::{AsRawFd, RawFd};
-    use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
-    use std::thread;
-    use std::time::Duration;
+    use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+    use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
 
+    use crate::on_drop::on_drop;
     use crate::sys::cpu_mask::CpuMask;
-    use crate::sys::fork::{self, Inherited, forget_in_children};
-    use crate::sys::sandbox;
+    use crate::sys::fork::{Inherited, forget_in_children};
+    use crate::sys::{clock, sandbox};
 
-    /// Every user may read it, on every machine. The C library does not, and so does hardly anybody else.
+    /// Every user may read it, on every machine.
     const FILE: &str = "/sys/devices/system/cpu/kernel_max";
 
-    /// The file in which this process has its locks, for its forked children.
-    static OPEN: OpenFile = OpenFile { file: AtomicI32::new(-1), number: AtomicU64::new(0) };
+    /// The file of this process, for its forked children. Threads write to it while no thread forks.
+    static OPEN: OpenFile = OpenFile { file: AtomicI32::new(-1), mark: AtomicI64::new(0) };
 
     struct OpenFile {
         /// Negative: there is none.
         file: AtomicI32,
-        /// The second half of its [`FileId`].
-        number: AtomicU64,
+        /// As [`CpuLocks::mark`].
+        mark: AtomicI64,
     }
 
     impl Inherited for OpenFile {
         /// A child's copy would keep the locks after the end of the parent.
         fn forget(&self) {
-            // Relaxed, both: the child has one thread, and the parent's threads write while no thread forks.
-            let (file, number) = (self.file.swap(-1, Ordering::Relaxed), self.number.load(Ordering::Relaxed));
-            if file >= 0 && id_of(file).is_some_and(|(_, found)| found == number) {
+            if sandbox::has_come() {
+                return;
+            }
+            // Relaxed, both: the child has one thread.
+            let (file, mark) = (self.file.swap(-1, Ordering::Relaxed), self.mark.load(Ordering::Relaxed));
+            if file >= 0 && mark_of(file) == mark {
                 // SAFETY: a number. It is the file that the parent has opened, and the child does not use it again.
                 unsafe { libc::close(file) };
             }
         }
     }
 
-    /// The locks of this process.
+    /// The locks of this process. It is used while no thread forks.
     pub(crate) struct CpuLocks {
-        /// Not closed without a look at `id`: the program may have closed all files that it does not know, and another
-        /// one may have the number by now.
+        /// Not closed without a look at `mark`: the program may have closed all files that it does not know, and
+        /// another one may have the number by now.
         file: ManuallyDrop<File>,
-        /// The device and the number by which the file is known again.
-        id: FileId,
-        /// The fork generation in which it was opened. In a forked child it has been closed.
-        generation: u32,
+        /// By which the file is known again: the position in it, which nobody else sets, and which is never 0.
+        mark: libc::off_t,
     }
 
     impl CpuLocks {
+        /// Says that there will be locks, which forked children have to forget. Called before [`open`](Self::open),
+        /// while threads may fork.
+        pub(crate) fn prepare() {
+            forget_in_children(&OPEN);
+        }
+
         /// No locks yet. None: the file cannot be opened.
         pub(crate) fn open() -> Option<Self> {
             let file = open_file()?;
-            let id = id_of(file.as_raw_fd())?;
-            forget_in_children(&OPEN);
-            Some(Self { file: ManuallyDrop::new(file), id, generation: fork::generation() })
-        }
-
-        /// Says that these are the locks which the process keeps. Called while forks wait.
-        pub(crate) fn keep(&self) {
-            // Relaxed, both: see `OpenFile::forget`.
-            OPEN.number.store(self.id.1, Ordering::Relaxed);
-            OPEN.file.store(self.file.as_raw_fd(), Ordering::Relaxed);
+            let mark = (clock::nanos() & 0x3fff_ffff) as libc::off_t | 1;
+            // SAFETY: the call takes numbers only.
+            if unsafe { libc::lseek(file.as_raw_fd(), mark, libc::SEEK_SET) } != mark {
+                return None;
+            }
+            // Relaxed, both: see `OpenFile`.
+            OPEN.mark.store(mark, Ordering::Relaxed);
+            OPEN.file.store(file.as_raw_fd(), Ordering::Relaxed);
+            Some(Self { file: ManuallyDrop::new(file), mark })
         }
 
         /// Locks the CPUs.
@@ -93,7 +98,7 @@ mod linux {
         }
 
         fn set(&self, kind: libc::c_int, cpus: &CpuMask) {
-            if self.is_usable() {
+            if self.are_usable() {
                 cpus.iter().for_each(|cpu| _ = self.call(libc::F_OFD_SETLK, kind, cpu, 1));
             }
         }
@@ -101,26 +106,38 @@ mod linux {
         /// Those of the CPUs that another process has locked, or another copy of hive in this one.
         pub(crate) fn locked_by_others(&self, among: &CpuMask) -> CpuMask {
             // The question is which lock would be in the way of one for writing.
-            let is_locked = |cpu, cpus| self.call(libc::F_OFD_GETLK, libc::F_WRLCK, cpu, cpus) == Some(libc::F_RDLCK);
+            let is_free = |cpu, cpus| self.call(libc::F_OFD_GETLK, libc::F_WRLCK, cpu, cpus) == Some(libc::F_UNLCK);
             // Mostly nobody has any.
             let all = among.iter().next().zip(among.last());
-            let is_any = self.is_usable() && all.is_some_and(|(first, last)| is_locked(first, last - first + 1));
-            among.iter().filter(|cpu| is_any && is_locked(*cpu, 1)).collect()
+            let is_any = self.are_usable() && all.is_some_and(|(first, last)| !is_free(first, last - first + 1));
+            among.iter().filter(|cpu| is_any && !is_free(*cpu, 1)).collect()
         }
 
-        /// Whether the program has closed the file before `other` was opened.
-        pub(crate) fn are_lost_before(&self, other: &Self) -> bool {
-            self.file.as_raw_fd() == other.file.as_raw_fd() || !self.is_open()
+        /// Keeps hives of other processes from choosing CPUs until the result is dropped, before the locks are. None:
+        /// another process does so now.
+        pub(crate) fn take_turn(&self) -> Option<impl Drop + use<>> {
+            let file = self.file.as_raw_fd();
+            // SAFETY: the calls take numbers only.
+            let call = move |operation| unsafe { libc::flock(file, operation) };
+            let is_usable = self.are_usable();
+            let is_own = !is_usable || call(libc::LOCK_EX | libc::LOCK_NB) == 0;
+            is_own.then(|| {
+                on_drop(move || {
+                    if is_usable {
+                        call(libc::LOCK_UN);
+                    }
+                })
+            })
         }
 
         /// Whether the program has left the file open.
-        fn is_open(&self) -> bool {
-            self.generation == fork::generation() && id_of(self.file.as_raw_fd()) == Some(self.id)
+        pub(crate) fn are_there(&self) -> bool {
+            mark_of(self.file.as_raw_fd()) == self.mark
         }
 
         /// Whether that is so, and the program allows calls that use it.
-        fn is_usable(&self) -> bool {
-            !sandbox::has_come() && self.is_open()
+        pub(crate) fn are_usable(&self) -> bool {
+            !sandbox::has_come() && self.are_there()
         }
 
         /// Calls the system with a lock of this kind on the bytes of so many CPUs. Returns the kind of lock that is in
@@ -140,67 +157,35 @@ mod linux {
 
     impl Drop for CpuLocks {
         fn drop(&mut self) {
-            // Relaxed: see `OpenFile::forget`.
-            let _ = OPEN.file.compare_exchange(self.file.as_raw_fd(), -1, Ordering::Relaxed, Ordering::Relaxed);
-            if self.is_usable() {
+            if self.are_usable() {
+                // Relaxed: see `OpenFile`.
+                let _ = OPEN.file.compare_exchange(self.file.as_raw_fd(), -1, Ordering::Relaxed, Ordering::Relaxed);
                 // SAFETY: the file is not used any more.
                 unsafe { ManuallyDrop::drop(&mut self.file) }
             }
         }
     }
 
-    /// Held while a hive chooses its CPUs, so that no hive of another process chooses the same ones meanwhile.
-    pub(crate) struct Turn(File);
-
-    impl Drop for Turn {
-        fn drop(&mut self) {
-            // A child that was forked meanwhile has the file, too, and is not to keep the turn.
-            // SAFETY: the call takes numbers only.
-            unsafe { libc::flock(self.0.as_raw_fd(), libc::LOCK_UN) };
-        }
-    }
-
-    /// Waits for the calling process's turn. None: it has been another one's for too long, or the file cannot be
-    /// opened.
-    pub(crate) fn take_turn() -> Option<Turn> {
-        const TRIES: u32 = 50;
-        const BETWEEN_TRIES: Duration = Duration::from_micros(100);
-        let file = open_file()?;
-        let try_lock = || {
-            // SAFETY: the call takes numbers only.
-            (unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) }) == 0
-        };
-        let is_own = (0..TRIES).any(|nth| {
-            if nth > 0 {
-                thread::sleep(BETWEEN_TRIES);
-            }
-            try_lock()
-        });
-        is_own.then(|| Turn(file))
-    }
-
     fn open_file() -> Option<File> {
+        let file = if sandbox::has_come() { None } else { File::open(FILE).ok() }?;
+        if file.as_raw_fd() > libc::STDERR_FILENO {
+            return Some(file);
+        }
         // A program without standard streams does not get this file in the place of one of them.
-        let is_stream = |file: &File| file.as_raw_fd() <= libc::STDERR_FILENO;
-        if sandbox::has_come() { None } else { File::open(FILE).ok().filter(|file| !is_stream(file)) }
+        // SAFETY: the call takes numbers only.
+        let higher = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, libc::STDERR_FILENO + 1) };
+        // SAFETY: it is the number of a file that has just been opened.
+        (higher >= 0).then(|| unsafe { File::from_raw_fd(higher) })
     }
 
-    /// The device and the number of a file.
-    type FileId = (libc::dev_t, libc::ino_t);
-
-    /// That of an open file.
-    fn id_of(file: RawFd) -> Option<FileId> {
-        // SAFETY: it has numbers only, of which any may be zero.
-        let mut stat: libc::stat = unsafe { mem::zeroed() };
-        // SAFETY: the call writes to the structure, during the call only.
-        let result = unsafe { libc::fstat(file, &raw mut stat) };
-        (result == 0).then_some((stat.st_dev, stat.st_ino))
+    /// The position in an open file.
+    fn mark_of(file: RawFd) -> libc::off_t {
+        // SAFETY: the call takes numbers only.
+        unsafe { libc::lseek(file, 0, libc::SEEK_CUR) }
     }
 
     #[cfg(test)]
     mod tests {
-        use std::os::fd::{FromRawFd, OwnedFd};
-
         use super::*;
 
         /// CPUs that no machine has, nor another process that runs these tests.
@@ -223,29 +208,36 @@ mod linux {
 
         #[test]
         fn turns_are_taken_one_at_a_time() {
+            let (one, other) = (CpuLocks::open().unwrap(), CpuLocks::open().unwrap());
             // Hives of other tests and programs have turns, too.
-            let own_turn = || (0..1_000).find_map(|_| take_turn()).expect("it comes");
-            let turn = own_turn();
-            assert!(take_turn().is_none());
+            let wait = |locks: &CpuLocks| loop {
+                if let Some(turn) = locks.take_turn() {
+                    break turn;
+                }
+                std::thread::yield_now();
+            };
+            let turn = wait(&one);
+            assert!(other.take_turn().is_none());
             drop(turn);
-            drop(own_turn());
+            drop(wait(&other));
         }
 
         /// As a program does that closes all files which it does not know.
         #[test]
         fn a_file_that_the_program_has_closed_is_not_closed_again() {
             let locks = CpuLocks::open().unwrap();
-            // SAFETY: the locks do not use a file that is not their own any more.
-            let closed = unsafe { OwnedFd::from_raw_fd(locks.file.as_raw_fd()) };
-            let number = closed.as_raw_fd();
-            let others = File::open("/dev/null").unwrap();
+            let number = locks.file.as_raw_fd();
+            // Another one of the same file gets the number.
+            let others = File::open(FILE).unwrap();
             // SAFETY: both are numbers of open files. The second one becomes the same as the first.
             assert_eq!(unsafe { libc::dup2(others.as_raw_fd(), number) }, number);
-            assert!(!locks.is_open());
+            assert!(!locks.are_there());
             locks.lock(&cpus([5]));
             drop(locks);
-            assert!(id_of(number) == id_of(others.as_raw_fd()), "it is still open");
+            assert_eq!(mark_of(number), 0, "it is still open");
             assert_eq!(CpuLocks::open().unwrap().locked_by_others(&cpus([5])), cpus([]));
+            // SAFETY: it is nobody else's.
+            drop(unsafe { File::from_raw_fd(number) });
         }
     }
 }
@@ -258,16 +250,10 @@ mod unknown {
     pub(crate) enum CpuLocks {}
 
     impl CpuLocks {
+        pub(crate) fn prepare() {}
+
         pub(crate) fn open() -> Option<Self> {
             None
-        }
-
-        pub(crate) fn keep(&self) {
-            match *self {}
-        }
-
-        pub(crate) fn are_lost_before(&self, _: &Self) -> bool {
-            match *self {}
         }
 
         pub(crate) fn lock(&self, _: &CpuMask) {
@@ -281,9 +267,17 @@ mod unknown {
         pub(crate) fn locked_by_others(&self, _: &CpuMask) -> CpuMask {
             match *self {}
         }
-    }
 
-    pub(crate) fn take_turn() -> Option<CpuLocks> {
-        None
+        pub(crate) fn take_turn(&self) -> Option<Self> {
+            match *self {}
+        }
+
+        pub(crate) fn are_there(&self) -> bool {
+            match *self {}
+        }
+
+        pub(crate) fn are_usable(&self) -> bool {
+            match *self {}
+        }
     }
 }

@@ -5,9 +5,10 @@
 //! where the system has such locks.
 
 use std::collections::BTreeMap;
-use std::mem;
+use std::time::Duration;
+use std::{mem, thread};
 
-use crate::sys::cpu_locks::{self, CpuLocks};
+use crate::sys::cpu_locks::CpuLocks;
 use crate::sys::cpu_mask::CpuMask;
 use crate::sys::process::OfProcess;
 use crate::topology::machine::Machine;
@@ -50,17 +51,16 @@ impl Claims {
         self.locks.as_ref().map_or_else(CpuMask::new, |locks| locks.locked_by_others(among))
     }
 
-    /// Uses `opened` if there are no locks, or if the program has closed their file.
-    fn have_locks(&mut self, opened: &mut Option<CpuLocks>) {
-        let Some(new) = opened.as_ref() else { return };
-        if self.locks.as_ref().is_none_or(|locks| locks.are_lost_before(new)) {
-            new.keep();
-            new.lock(&self.seen());
-            // What is closed already is not to be closed again: the new file may have its number.
-            if let Some(lost) = mem::replace(&mut self.locks, opened.take()) {
-                mem::forget(lost);
-            }
+    /// Opens the file of the locks, if there are none, or if the program has closed it. (That takes microseconds, so
+    /// forks may wait for it; and a child that was forked in between could not forget it.)
+    fn have_locks(&mut self) {
+        if self.locks.as_ref().is_some_and(CpuLocks::are_there) {
+            return;
         }
+        self.locks = None;
+        self.locks = CpuLocks::open();
+        let seen = self.seen();
+        self.locks.iter().for_each(|locks| locks.lock(&seen));
     }
 
     /// Adds to the counts of the CPUs.
@@ -76,13 +76,16 @@ impl Claims {
     fn subtract(&mut self, cpus: &CpuMask, subtracted: Count) {
         for cpu in cpus.iter() {
             if let Some(count) = self.counts.get_mut(&cpu) {
-                *count = Count { hives: count.hives - subtracted.hives, seen: count.seen - subtracted.seen };
+                count.hives = count.hives.saturating_sub(subtracted.hives);
+                count.seen = count.seen.saturating_sub(subtracted.seen);
             }
         }
         self.counts.retain(|_, count| count.hives > 0);
         let seen = self.seen();
         self.locks.iter().for_each(|locks| locks.unlock(&cpus.difference(&seen)));
-        if seen.is_empty() {
+        // In a sandbox the file cannot be closed. It stays the one of this process, so that nobody here takes its locks
+        // for those of others.
+        if seen.is_empty() && self.locks.as_ref().is_some_and(CpuLocks::are_usable) {
             self.locks = None;
         }
     }
@@ -112,11 +115,7 @@ pub(crate) struct Taken {
 /// see the claim unless it is of no interest.
 pub(crate) fn claim<T>(machine: &Machine, choice: Choice, choose: impl FnOnce(&Taken) -> (CpuMask, T)) -> (Claim, T) {
     let is_seen = choice != Choice::OfNoInterest;
-    // The files are opened before the lock is taken, since forks wait for it.
-    let _turn = if choice == Choice::ByHive { cpu_locks::take_turn() } else { None };
-    let mut opened = if is_seen { CpuLocks::open() } else { None };
-    CLAIMS.with(|generation, claims| {
-        claims.have_locks(&mut opened);
+    in_turn(choice, |generation, claims| {
         let here = claims.claimed();
         let mut anywhere = here.clone();
         if choice == Choice::ByHive {
@@ -126,6 +125,33 @@ pub(crate) fn claim<T>(machine: &Machine, choice: Choice, choose: impl FnOnce(&T
         claims.add(&cpus, Count { hives: 1, seen: is_seen.into() });
         (Claim { generation, cpus, is_seen }, chosen)
     })
+}
+
+/// Calls `use_it` with the claims and their fork generation. If hive is about to choose CPUs, this is not while a hive
+/// of another process does, unless that takes too long.
+fn in_turn<R>(choice: Choice, use_it: impl FnOnce(u32, &mut Claims) -> R) -> R {
+    const TRIES: u32 = 50;
+    const BETWEEN_TRIES: Duration = Duration::from_micros(100);
+    if choice != Choice::OfNoInterest {
+        CpuLocks::prepare();
+    }
+    let mut use_it = Some(use_it);
+    for tries_left in (0..TRIES).rev() {
+        let result = CLAIMS.with(|generation, claims| {
+            if choice != Choice::OfNoInterest {
+                claims.have_locks();
+            }
+            let locks = claims.locks.as_ref().filter(|_| choice == Choice::ByHive);
+            let turn = locks.map(CpuLocks::take_turn);
+            let is_taken = matches!(turn, Some(None));
+            if is_taken && tries_left > 0 { None } else { use_it.take().map(|use_it| use_it(generation, claims)) }
+        });
+        if let Some(result) = result {
+            return result;
+        }
+        thread::sleep(BETWEEN_TRIES);
+    }
+    unreachable!("the last try does it")
 }
 
 /// The CPUs that a hive has claimed. Dropping it gives them back.
@@ -142,19 +168,19 @@ pub(crate) struct Claim {
 impl Claim {
     /// Claims those of the CPUs, which are this machine's, that no hive has claimed yet, for a worker that the hive has
     /// grown by. Returns which these are; the hive may have had others before. `choice`: who has chosen the CPUs. From
-    /// now on other processes see all of the claim.
+    /// now on other processes see all of the claim, if it is of interest.
     pub(crate) fn extend(&mut self, cpus: &CpuMask, choice: Choice) -> CpuMask {
         let is_seen = self.is_seen || choice != Choice::OfNoInterest;
         if self.has(cpus) && is_seen == self.is_seen {
             return CpuMask::new();
         }
-        let _turn = if choice == Choice::ByHive { cpu_locks::take_turn() } else { None };
-        let mut opened = if is_seen { CpuLocks::open() } else { None };
         let was_seen = mem::replace(&mut self.is_seen, is_seen);
-        self.with_claims(|claims, own| {
-            claims.have_locks(&mut opened);
+        in_turn(choice, |generation, claims| {
+            if generation != self.generation {
+                return CpuMask::new();
+            }
             if is_seen && !was_seen {
-                claims.add(own, Count { hives: 0, seen: 1 });
+                claims.add(&self.cpus, Count { hives: 0, seen: 1 });
             }
             let mut taken = claims.claimed();
             if choice == Choice::ByHive {
@@ -162,7 +188,7 @@ impl Claim {
             }
             let free = cpus.difference(&taken);
             claims.add(&free, Count { hives: 1, seen: is_seen.into() });
-            *own = own.union(&free);
+            self.cpus = self.cpus.union(&free);
             free
         })
     }

@@ -41,8 +41,10 @@ pub(crate) fn run(jobs: usize, job: &(impl Fn(usize) + Sync)) {
 /// Calls `run_some` with each number below `threads` in the pool of the calling thread. Whoever is idle there takes
 /// one; what nobody has begun when the caller is done, it runs itself.
 fn run_in_pool(threads: usize, run_some: &(impl Fn(usize) + Sync)) {
-    rayon::scope(|scope| {
-        (1..threads).for_each(|index| scope.spawn(move |_| run_some(index)));
-        run_some(0);
+    Place::leave(|| {
+        rayon::scope(|scope| {
+            (1..threads).for_each(|index| scope.spawn(move |_| run_some(index)));
+            run_some(0);
+        });
     });
 }

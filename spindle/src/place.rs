@@ -24,6 +24,15 @@ impl Place {
 
     /// Calls `f` at this place.
     pub(crate) fn hold<R>(self, f: impl FnOnce() -> R) -> R {
+        Self::hold_or_none(Some(self), f)
+    }
+
+    /// Calls `f` at no place: it waits, and meanwhile runs tasks that do not belong to the caller's.
+    pub(crate) fn leave<R>(f: impl FnOnce() -> R) -> R {
+        Self::hold_or_none(None, f)
+    }
+
+    fn hold_or_none<R>(place: Option<Self>, f: impl FnOnce() -> R) -> R {
         /// Goes back to the place before, after a panic as well.
         struct Restore(Option<Place>);
 
@@ -33,7 +42,7 @@ impl Place {
             }
         }
 
-        let _restore = Restore(PLACE.replace(Some(self)));
+        let _restore = Restore(PLACE.replace(place));
         f()
     }
 }
@@ -48,8 +57,8 @@ pub fn current_num_threads() -> usize {
     max_num_threads()
 }
 
-/// How many threads may run the jobs of a call that is made here: what the innermost [`with_lock`](crate::with_lock)
-/// says, or outside of all, as many as Rayon's current pool has.
+/// How many threads may run the jobs of a call that is made here: what the [`with_lock`](crate::with_lock) says that
+/// counts here, or outside of all, as many as Rayon's current pool has.
 ///
 /// ```
 /// assert_eq!(spindle::max_num_threads(), rayon::current_num_threads());

@@ -99,6 +99,31 @@ fn a_lock_allows_what_it_says_and_no_more_than_there_are() {
     assert!(catch_unwind(|| spindle::with_lock(0, || ())).is_err());
 }
 
+/// A thread that waits for the jobs of a call runs tasks of its pool, which know nothing of the call.
+#[test]
+fn a_task_that_a_waiting_caller_runs_is_in_none_of_its_locks() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
+    let (inside, others) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    pool.scope(|scope| {
+        for _ in 0..500 {
+            scope.spawn(|_| {
+                spindle::with_lock(2, || {
+                    spindle::for_each_raw(4, |_| {
+                        thread::yield_now();
+                        inside.fetch_add(1, Ordering::Relaxed);
+                    });
+                });
+            });
+            scope.spawn(|_| {
+                assert!(spindle::current_thread_index().is_some(), "this is a pool's thread, and in no lock");
+                assert_eq!(spindle::with_lock(3, spindle::max_num_threads), 3);
+                others.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+    });
+    assert_eq!((inside.into_inner(), others.into_inner()), (2000, 500));
+}
+
 #[test]
 fn a_panic_of_a_job_comes_to_the_caller_and_the_next_call_works() {
     everywhere(|| {

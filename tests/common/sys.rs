@@ -91,6 +91,13 @@ pub(crate) fn send_sigalrm(tid: i32) {
 /// A forked child.
 pub(crate) struct Forked(i32);
 
+/// Closes all files of the process from this number on.
+pub(crate) fn close_files_from(first: u32) {
+    let (last, flags) = (u32::MAX, 0);
+    // SAFETY: the call takes numbers only. The test uses no file that it closes.
+    unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) };
+}
+
 /// Forks and runs `part` in the child, which then ends.
 pub(crate) fn fork(part: impl FnOnce()) -> Forked {
     // SAFETY: the child runs Rust code although other threads of the parent may have held locks. glibc keeps its own

@@ -3,7 +3,7 @@
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use hive::adapters::free_region::{global_if_built, spmd_if_free};
 use hive::{Hive, Pin};
@@ -23,11 +23,23 @@ pub(crate) struct Node {
     /// The node's own hive, once a join has needed it.
     // After a panic it is as good as before.
     hive: AssertUnwindSafe<OnceLock<Hive>>,
+    /// How many joins are to go by before the system is asked for a thread again, which it has refused.
+    joins_until_retry: AtomicU32,
 }
+
+/// After so many joins on one thread the system is asked for another one again.
+const JOINS_UNTIL_RETRY: u32 = 10_000;
 
 impl Node {
     pub(crate) fn new(level: usize, is_top: bool, branches: Option<Box<[ThreadTree; 2]>>) -> Self {
-        Self { level, is_top, branches, is_in_use: AtomicBool::new(false), hive: AssertUnwindSafe(OnceLock::new()) }
+        Self {
+            level,
+            is_top,
+            branches,
+            is_in_use: AtomicBool::new(false),
+            hive: AssertUnwindSafe(OnceLock::new()),
+            joins_until_retry: AtomicU32::new(0),
+        }
     }
 
     pub(crate) fn level(&self) -> usize {
@@ -85,9 +97,20 @@ impl Node {
         if let Some(hive) = self.hive.get() {
             return Some(hive);
         }
+        // Relaxed, all: only the join that has the node comes here.
+        let joins = self.joins_until_retry.load(Ordering::Relaxed);
+        if joins > 0 {
+            self.joins_until_retry.store(joins - 1, Ordering::Relaxed);
+            return None;
+        }
         // Where the machine has room is not known here, and the system moves threads that are not bound.
-        let hive = Hive::builder().bees(2).max_bees(2).pin(Pin::None).thread_name("thread-tree").build().ok()?;
-        Some(self.hive.get_or_init(|| hive))
+        match Hive::builder().bees(2).max_bees(2).pin(Pin::None).thread_name("thread-tree").build() {
+            Ok(hive) => Some(self.hive.get_or_init(|| hive)),
+            Err(_) => {
+                self.joins_until_retry.store(JOINS_UNTIL_RETRY, Ordering::Relaxed);
+                None
+            }
+        }
     }
 }
 

@@ -48,7 +48,7 @@ impl ThreadTree {
     /// calling one among them.
     ///
     /// This makes no threads yet. If the system refuses a thread later, both closures of that join run on the calling
-    /// one.
+    /// one, and those of some thousand joins after it.
     ///
     /// ```
     /// let tree = thread_tree::ThreadTree::new_with_level(2);
