@@ -3,7 +3,7 @@
 #   make test        runs all tests
 #   make check       does what a change to one file needs (FILE=hive/tasks/join.rs): CONTRIBUTING.md
 #   make test-rayon  runs the test suites of rayon-core and rayon on the drop-in rayon-core (ARGS="--threads 1,2,4")
-#   make test-stack  runs the test suites of spindle, gemm and faer on the drop-ins spindle and rayon-core
+#   make test-stack  runs the test suites of spindle, gemm, faer and candle on hive
 #                    (ARGS="--threads 1,2,4 --suite faer")
 #   make test-thread-tree  runs those of thread-tree, matrixmultiply and ndarray on the drop-in thread-tree
 #   make test-numa   runs the tests in Linux guests with several NUMA nodes, emulated if need be
