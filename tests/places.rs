@@ -232,11 +232,7 @@ fn cpus_of_another_process_are_left_to_it() {
 #[test]
 fn locks_on_cpus_come_back_after_their_file_was_closed() {
     in_own_process("locks_on_cpus_come_back_after_their_file_was_closed", || {
-        let files = || {
-            let links =
-                std::fs::read_dir("/proc/self/fd").unwrap().flatten().map(|file| std::fs::read_link(file.path()));
-            links.flatten().filter(|file| file.ends_with("kernel_max")).count()
-        };
+        let files = || sys::open_files("kernel_max");
         let hive = Hive::builder().bees(2).pin(Pin::Cpus(own_cpus())).build().unwrap();
         if files() == 0 {
             return println!("skipped: this system has no such file");

@@ -46,9 +46,13 @@ impl Claims {
         self.counts.iter().filter(|(_, count)| count.seen > 0).map(|(cpu, _)| *cpu).collect()
     }
 
-    /// Those of the CPUs that hives of other processes have claimed.
-    fn claimed_elsewhere(&self, among: &CpuMask) -> CpuMask {
-        self.locks.as_ref().map_or_else(CpuMask::new, |locks| locks.locked_by_others(among))
+    /// The CPUs that other hives have, as far as the choice is to respect it: those that hives of this process have
+    /// claimed; and if hive chooses among the CPUs `among`, those of them that hives of other processes have claimed.
+    fn taken(&self, choice: Choice, among: &CpuMask) -> CpuMask {
+        match &self.locks {
+            Some(locks) if choice == Choice::ByHive => self.claimed().union(&locks.locked_by_others(among)),
+            _ => self.claimed(),
+        }
     }
 
     /// Opens the file of the locks, if there are none, or if the program has closed it. (That takes microseconds, so
@@ -102,26 +106,20 @@ pub(crate) enum Choice {
     ByHive,
 }
 
-/// The CPUs of a machine that hives have claimed, before another one chooses its own.
-pub(crate) struct Taken {
-    /// Those of hives of this process.
-    pub(crate) here: CpuMask,
-    /// Those, and the ones of hives of other processes, for a choice by hive.
-    pub(crate) anywhere: CpuMask,
+impl Choice {
+    /// Whether other processes are to see what is claimed.
+    fn is_seen(self) -> bool {
+        self != Self::OfNoInterest
+    }
 }
 
-/// Claims CPUs of `machine` for a hive. `choose` gets the CPUs that other hives have claimed, and returns the CPUs to
-/// claim and any other result. The lock is held while it runs, so no two hives choose at the same time. Other processes
-/// see the claim unless it is of no interest.
-pub(crate) fn claim<T>(machine: &Machine, choice: Choice, choose: impl FnOnce(&Taken) -> (CpuMask, T)) -> (Claim, T) {
-    let is_seen = choice != Choice::OfNoInterest;
+/// Claims CPUs of `machine` for a hive. `choose` gets the CPUs that other hives have claimed, those of other processes
+/// among them if hive chooses, and returns the CPUs to claim and any other result. The lock is held while it runs, so no
+/// two hives choose at the same time. Other processes see the claim unless it is of no interest.
+pub(crate) fn claim<T>(machine: &Machine, choice: Choice, choose: impl FnOnce(&CpuMask) -> (CpuMask, T)) -> (Claim, T) {
+    let is_seen = choice.is_seen();
     in_turn(choice, |generation, claims| {
-        let here = claims.claimed();
-        let mut anywhere = here.clone();
-        if choice == Choice::ByHive {
-            anywhere = anywhere.union(&claims.claimed_elsewhere(&machine.mask()));
-        }
-        let (cpus, chosen) = choose(&Taken { here, anywhere });
+        let (cpus, chosen) = choose(&claims.taken(choice, &machine.mask()));
         claims.add(&cpus, Count { hives: 1, seen: is_seen.into() });
         (Claim { generation, cpus, is_seen }, chosen)
     })
@@ -132,13 +130,13 @@ pub(crate) fn claim<T>(machine: &Machine, choice: Choice, choose: impl FnOnce(&T
 fn in_turn<R>(choice: Choice, use_it: impl FnOnce(u32, &mut Claims) -> R) -> R {
     const TRIES: u32 = 50;
     const BETWEEN_TRIES: Duration = Duration::from_micros(100);
-    if choice != Choice::OfNoInterest {
+    if choice.is_seen() {
         CpuLocks::prepare();
     }
     let mut use_it = Some(use_it);
     for tries_left in (0..TRIES).rev() {
         let result = CLAIMS.with(|generation, claims| {
-            if choice != Choice::OfNoInterest {
+            if choice.is_seen() {
                 claims.have_locks();
             }
             let locks = claims.locks.as_ref().filter(|_| choice == Choice::ByHive);
@@ -170,7 +168,7 @@ impl Claim {
     /// grown by. Returns which these are; the hive may have had others before. `choice`: who has chosen the CPUs. From
     /// now on other processes see all of the claim, if it is of interest.
     pub(crate) fn extend(&mut self, cpus: &CpuMask, choice: Choice) -> CpuMask {
-        let is_seen = self.is_seen || choice != Choice::OfNoInterest;
+        let is_seen = self.is_seen || choice.is_seen();
         if self.has(cpus) && is_seen == self.is_seen {
             return CpuMask::new();
         }
@@ -182,38 +180,27 @@ impl Claim {
             if is_seen && !was_seen {
                 claims.add(&self.cpus, Count { hives: 0, seen: 1 });
             }
-            let mut taken = claims.claimed();
-            if choice == Choice::ByHive {
-                taken = taken.union(&claims.claimed_elsewhere(cpus));
-            }
-            let free = cpus.difference(&taken);
+            let free = cpus.difference(&claims.taken(choice, cpus));
             claims.add(&free, Count { hives: 1, seen: is_seen.into() });
             self.cpus = self.cpus.union(&free);
             free
         })
     }
 
-    /// Gives back CPUs that `extend` has returned, because the bee is not bound to them after all.
+    /// Gives back CPUs that `extend` has returned, because the bee is not bound to them after all. In a forked child it
+    /// does nothing.
     pub(crate) fn give_back(&mut self, cpus: &CpuMask) {
-        let count = Count { hives: 1, seen: self.is_seen.into() };
-        self.with_claims(|claims, own| {
-            claims.subtract(cpus, count);
-            *own = own.difference(cpus);
+        CLAIMS.with(|generation, claims| {
+            if generation == self.generation {
+                claims.subtract(cpus, Count { hives: 1, seen: self.is_seen.into() });
+                self.cpus = self.cpus.difference(cpus);
+            }
         });
     }
 
     /// Whether the hive has all of the CPUs.
     pub(crate) fn has(&self, cpus: &CpuMask) -> bool {
         cpus.is_subset(&self.cpus)
-    }
-
-    /// Calls `change` with the claims of all hives and with the CPUs of this one. In a forked child it does nothing and
-    /// returns the default.
-    fn with_claims<R: Default>(&mut self, change: impl FnOnce(&mut Claims, &mut CpuMask) -> R) -> R {
-        CLAIMS.with(|generation, claims| {
-            let is_own = generation == self.generation;
-            if is_own { change(claims, &mut self.cpus) } else { R::default() }
-        })
     }
 }
 
@@ -241,11 +228,11 @@ mod tests {
 
     /// Claims CPUs that the user has chosen.
     fn claim<T>(choose: impl FnOnce(&CpuMask) -> (CpuMask, T)) -> (Claim, T) {
-        claim_by(Choice::ByUser, &mask("0"), |taken| choose(&taken.here))
+        claim_by(Choice::ByUser, &mask("0"), choose)
     }
 
     /// Claims CPUs of a machine that has these CPUs.
-    fn claim_by<T>(choice: Choice, cpus: &CpuMask, choose: impl FnOnce(&Taken) -> (CpuMask, T)) -> (Claim, T) {
+    fn claim_by<T>(choice: Choice, cpus: &CpuMask, choose: impl FnOnce(&CpuMask) -> (CpuMask, T)) -> (Claim, T) {
         let cpu = |os_index| RawCpu { os_index, core: os_index as u64, cluster: 0, node: 0, package: 0, slowness: 0 };
         super::claim(&Machine::new(cpus.iter().map(cpu), TopologySource::Flat, false), choice, choose)
     }
@@ -304,7 +291,7 @@ mod tests {
         let others = CpuLocks::open().expect("the file is there");
         let all = mask("30-39");
         let seen = || others.locked_by_others(&all);
-        let taken_anywhere = |choice| claim_by(choice, &all, |taken| (mask(""), taken.anywhere.intersection(&all))).1;
+        let taken_anywhere = |choice| claim_by(choice, &all, |taken| (mask(""), taken.intersection(&all))).1;
         others.lock(&mask("33,35"));
         assert_eq!(taken_anywhere(Choice::ByHive), mask("33,35"));
         assert_eq!(taken_anywhere(Choice::ByUser), mask(""), "what the user asks for is done");

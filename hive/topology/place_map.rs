@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::sys::cpu_mask::CpuMask;
 use crate::topology::binding_request::{Binding, ResolvedBinding};
-use crate::topology::claims::{self, Choice, Claim, Taken};
+use crate::topology::claims::{self, Choice, Claim};
 use crate::topology::machine::Machine;
 use crate::topology::machine_info::MachineInfo;
 use crate::topology::pin_policy::Pin;
@@ -60,7 +60,7 @@ impl PlaceMap {
             let chosen = choose_places(settings, bees, machine, taken);
             // Only places that each bee has to itself are claimed. Nothing is claimed if there are no places.
             let cpus = chosen.as_ref().map_or_else(|_| CpuMask::new(), |(_, places, _)| places.exclusive_cpus(bees));
-            (cpus, (chosen, taken.anywhere.clone()))
+            (cpus, (chosen, taken.clone()))
         });
         let (binding, places, warning) = chosen?;
         let is_default = settings.binding.is_none();
@@ -145,15 +145,14 @@ pub(crate) fn address_of(place: &Place) -> Address {
     [place.core(), place.cluster(), place.node()]
 }
 
-/// The binding that is in effect, the places by it, and a warning about what of it could not be had. `taken` are the
-/// CPUs of other hives: for what hive chooses by itself those of other processes count as well.
+/// The binding that is in effect, the places by it, and a warning about what of it could not be had. `claimed` are
+/// the CPUs of other hives.
 fn choose_places(
     settings: &ResolvedBinding,
     bees: usize,
     machine: &Machine,
-    taken: &Taken,
+    claimed: &CpuMask,
 ) -> Result<(Binding, PlaceAssignment, Option<String>), PlaceError> {
-    let claimed = if settings.binding.is_some() { &taken.here } else { &taken.anywhere };
     let default_binding = || Binding::Pin(default_pin(machine, claimed, bees));
     let (binding, warning) = match settings.binding.clone().unwrap_or_else(default_binding) {
         // A user who sets the environment variable may not know the machine, so CPUs that the process may not use are

@@ -91,6 +91,12 @@ pub(crate) fn send_sigalrm(tid: i32) {
 /// A forked child.
 pub(crate) struct Forked(i32);
 
+/// How many files of this name the process has open.
+pub(crate) fn open_files(name: &str) -> usize {
+    let files = std::fs::read_dir("/proc/self/fd").expect("the kernel lists them").flatten();
+    files.filter(|file| std::fs::read_link(file.path()).is_ok_and(|target| target.ends_with(name))).count()
+}
+
 /// Closes all files of the process from this number on.
 pub(crate) fn close_files_from(first: u32) {
     let (last, flags) = (u32::MAX, 0);

@@ -42,32 +42,31 @@ fn a_busy_global_hive_is_not_waited_for() {
         let tree = ThreadTree::new_with_level(1);
         hive::global().resize(2).unwrap();
         // Another thread's region, and a task, both of which wait for this thread.
-        let (begun, has_begun) = channel();
-        let (end, is_to_end) = channel::<()>();
-        let other = thread::spawn(move || {
-            hive::install(move || {
-                begun.send(()).unwrap();
-                is_to_end.recv().unwrap();
-            });
-        });
-        has_begun.recv().unwrap();
-        for _ in 0..100 {
-            assert_eq!(distinct(&leaves(tree.top())), 2);
-        }
-        end.send(()).unwrap();
-        other.join().unwrap();
-        let (begun, has_begun) = channel();
-        let (end, is_to_end) = channel::<()>();
-        hive::spawn(move || {
-            begun.send(()).unwrap();
-            is_to_end.recv().unwrap();
-        });
-        has_begun.recv().unwrap();
-        for _ in 0..100 {
-            assert_eq!(distinct(&leaves(tree.top())), 2);
-        }
-        end.send(()).unwrap();
+        while_busy(|wait| _ = thread::spawn(|| hive::install(wait)), || joins_have_two_threads(&tree));
+        while_busy(hive::spawn, || joins_have_two_threads(&tree));
     });
+}
+
+fn joins_have_two_threads(tree: &ThreadTree) {
+    for _ in 0..100 {
+        assert_eq!(distinct(&leaves(tree.top())), 2);
+    }
+}
+
+/// Calls `test` while what `start` has started is in the middle of what it was given.
+fn while_busy(start: impl FnOnce(Box<dyn FnOnce() + Send>), test: impl FnOnce()) {
+    let (begun, has_begun) = channel();
+    let (end, is_to_end) = channel::<()>();
+    let (over, is_over) = channel::<()>();
+    start(Box::new(move || {
+        begun.send(()).unwrap();
+        is_to_end.recv().unwrap();
+        drop(over);
+    }));
+    has_begun.recv().unwrap();
+    test();
+    end.send(()).unwrap();
+    assert!(is_over.recv().is_err(), "nothing is sent");
 }
 
 #[test]
