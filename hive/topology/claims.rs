@@ -114,8 +114,8 @@ impl Choice {
 }
 
 /// Claims CPUs of `machine` for a hive. `choose` gets the CPUs that other hives have claimed, those of other processes
-/// among them if hive chooses, and returns the CPUs to claim and any other result. The lock is held while it runs, so no
-/// two hives choose at the same time. Other processes see the claim unless it is of no interest.
+/// among them if hive chooses, and returns the CPUs to claim and any other result. The lock is held while it runs, so
+/// no two hives choose at the same time. Other processes see the claim unless it is of no interest.
 pub(crate) fn claim<T>(machine: &Machine, choice: Choice, choose: impl FnOnce(&CpuMask) -> (CpuMask, T)) -> (Claim, T) {
     let is_seen = choice.is_seen();
     in_turn(choice, |generation, claims| {
