@@ -95,8 +95,8 @@ impl Builder {
     }
 
     /// What bees are bound to. Default: [`Pin::Core`] as long as each bee can have a CPU of its own that no other hive
-    /// of the process has. In a hive that is built with more bees than that, no bee is bound. In a hive that grows
-    /// beyond that number later, the additional bees are not bound.
+    /// has, of this process or of another. In a hive that is built with more bees than that, no bee is bound. In a hive
+    /// that grows beyond that number later, the additional bees are not bound.
     ///
     /// This is the short form of [`places`](Self::places) and [`proc_bind`](Self::proc_bind) and excludes both: it is
     /// an error to give a builder `pin` and one of them.
@@ -148,7 +148,9 @@ impl Builder {
     /// [`ProcBind::Primary`], `Close` and `Spread`, because these policies set an order of their own.
     ///
     /// ```
-    /// let hive = hive::Hive::builder().bees(2).shrink(hive::Shrink::Spread).build()?;
+    /// use hive::{Hive, Pin, Shrink};
+    ///
+    /// let hive = Hive::builder().bees(2).pin(Pin::Core).shrink(Shrink::Spread).build()?;
     /// assert!(hive.report().to_string().contains("spread"));
     /// # Ok::<(), hive::Error>(())
     /// ```
