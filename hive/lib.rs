@@ -63,6 +63,9 @@
 //! - `HIVE_SPIN`: how long a waiting bee polls before it sleeps, such as `200us`, `1ms`, `0` or `inf`. Default: up to
 //!   200 us, and less where that does not pay; 50 us in the pools of the drop-in `rayon-core`. With `0` a bee sleeps at
 //!   once; with any other value it polls for at least about a microsecond. See [`Builder::spin`].
+//! - `HIVE_POOL_THREADS` and `HIVE_POOL_PARTS`: how many of its threads a pool of the drop-in `rayon-core` uses, and
+//!   into how many parts it divides work, for results that are the same bits on any number of threads; see
+//!   `docs/rayon-core.md`.
 //! - `HIVE_TRACE`: a file to which the hive writes a timeline of what its bees have done, when it is dropped or the
 //!   process ends; `%p` in its name stands for the process id; see [`Builder::trace`].
 //!

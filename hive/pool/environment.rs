@@ -6,6 +6,7 @@
 
 use std::env::VarError;
 use std::fmt::Display;
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -31,6 +32,11 @@ pub(crate) struct Environment {
     pub(crate) spin: Option<Duration>,
     /// `HIVE_BARRIER`.
     pub(crate) barrier_shape: Option<BarrierShape>,
+    /// `HIVE_POOL_PARTS`: into how many parts task pools have work divided, up to `MAX_BEES`. 0, which is None: as
+    /// suits their threads.
+    pub(crate) pool_parts: Option<NonZero<u32>>,
+    /// `HIVE_POOL_THREADS`: how many of its threads a task pool uses.
+    pub(crate) pool_threads: Option<usize>,
     /// `HIVE_TRACE`: the file for the timeline, `%p` already replaced by the process id.
     pub(crate) trace: Option<PathBuf>,
     /// One message for each variable that is set and was ignored.
@@ -61,8 +67,10 @@ impl Environment {
         };
         let spin = read_variable(&variable, "HIVE_SPIN", &mut warnings, parse_spin);
         let barrier_shape = read_variable(&variable, "HIVE_BARRIER", &mut warnings, BarrierShape::from_str);
+        let pool_parts = read_variable(&variable, "HIVE_POOL_PARTS", &mut warnings, parse_parts).flatten();
+        let pool_threads = read_variable(&variable, "HIVE_POOL_THREADS", &mut warnings, parse_threads);
         let trace = read_variable(&variable, "HIVE_TRACE", &mut warnings, parse_trace_file);
-        Self { bees, binding_options, spin, barrier_shape, trace, warnings }
+        Self { bees, binding_options, spin, barrier_shape, pool_parts, pool_threads, trace, warnings }
     }
 }
 
@@ -87,10 +95,21 @@ fn read_variable<T, E: Display>(
 }
 
 fn parse_bees(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(bees) if (1..=MAX_BEES as usize).contains(&bees) => Ok(bees),
-        _ => Err(format!("expected a number of bees from 1 to {MAX_BEES}")),
-    }
+    parse_number(text, 1).ok_or_else(|| format!("expected a number of bees from 1 to {MAX_BEES}"))
+}
+
+fn parse_threads(text: &str) -> Result<usize, String> {
+    parse_number(text, 1).ok_or_else(|| format!("expected a number of threads from 1 to {MAX_BEES}"))
+}
+
+fn parse_parts(text: &str) -> Result<Option<NonZero<u32>>, String> {
+    let parts = parse_number(text, 0).map(|parts| NonZero::new(parts as u32));
+    parts.ok_or_else(|| format!("expected a number of parts from 1 to {MAX_BEES}, or 0"))
+}
+
+/// A number from `least` to [`MAX_BEES`].
+fn parse_number(text: &str, least: usize) -> Option<usize> {
+    text.parse().ok().filter(|number| (least..=MAX_BEES as usize).contains(number))
 }
 
 /// A time with its unit, such as `200us`; or `0`; or `inf`, which means `Duration::MAX`.
@@ -128,11 +147,14 @@ mod tests {
             binding_options: BindingRequest { pin, places, proc_bind, shrink, .. },
             spin,
             barrier_shape: barrier,
+            pool_parts,
+            pool_threads,
             trace,
             warnings: _,
         } = read;
         let no_binding_options = pin.is_none() && places.is_none() && proc_bind.is_none() && shrink.is_none();
-        no_binding_options && bees.is_none() && spin.is_none() && barrier.is_none() && trace.is_none()
+        let no_sizes = bees.is_none() && pool_parts.is_none() && pool_threads.is_none();
+        no_binding_options && no_sizes && spin.is_none() && barrier.is_none() && trace.is_none()
     }
 
     #[test]
@@ -149,6 +171,8 @@ mod tests {
         assert_eq!((read.proc_bind, read.shrink), (Some(ProcBind::Close), Some(Shrink::KeepNodes)));
         assert_eq!(environment(&[("HIVE_SPIN", "inf")]).spin, Some(Duration::MAX));
         assert_eq!(environment(&[("HIVE_SPIN", "0")]).spin, Some(Duration::ZERO));
+        let read = environment(&[("HIVE_POOL_PARTS", "64"), ("HIVE_POOL_THREADS", "3")]);
+        assert_eq!((read.pool_parts, read.pool_threads), (NonZero::new(64), Some(3)));
         let file = format!("a {}.json", process::id());
         assert_eq!(environment(&[("HIVE_TRACE", "a %p.json")]).trace, Some(PathBuf::from(file)));
     }
@@ -167,6 +191,8 @@ mod tests {
             ("HIVE_SPIN", "", "with its unit"),
             ("HIVE_SPIN", "1ns 18446744073709551615s 999999999ns", "longer than"),
             ("HIVE_BARRIER", "round", "flat, cluster, node or auto"),
+            ("HIVE_POOL_PARTS", "-1", "from 1 to 65535, or 0"),
+            ("HIVE_POOL_THREADS", "0", "a number of threads from 1 to 65535"),
             ("HIVE_TRACE", "", "name of a file"),
         ] {
             let read = environment(&[(name, value)]);

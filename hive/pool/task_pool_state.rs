@@ -1,6 +1,7 @@
-//! What a task pool (`hive/adapters/task_pool/`) has besides what every hive has: the count of what keeps it alive, and
-//! a queue for each of its threads.
+//! What a task pool (`hive/adapters/task_pool/`) has besides what every hive has: the count of what keeps it alive, a
+//! queue for each of its threads, and how many of these it is to use.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
@@ -18,16 +19,31 @@ pub(crate) struct TaskPoolState {
     pub(crate) fifos: Box<[Fifo]>,
     /// What keeps the pool alive: its handle, and each spawned job that has not ended.
     keepers: CachePadded<AtomicUsize>,
+    /// How many of its threads it is to use. The lock is held while that is changed.
+    pub(crate) size: Mutex<PoolSize>,
+}
+
+/// How many of its threads a pool is to use.
+#[derive(Debug)]
+pub(crate) struct PoolSize {
+    /// As many as this, if it has them.
+    pub(crate) asked: usize,
+    /// The limit for pools in the environment of the process that has built it.
+    pub(crate) environment: usize,
+    /// Whether all threads have been started, so that their number can be changed.
+    pub(crate) is_built: bool,
 }
 
 impl TaskPoolState {
-    /// The state of a pool of so many threads, with its handle as the only keeper.
-    pub(crate) fn new(threads: u32, first_bee: u32, is_breadth_first: bool) -> Self {
+    /// The state of a pool whose threads are started now, with its handle as the only keeper. `limit`: how many of them
+    /// the environment lets it use.
+    pub(crate) fn new(rules: PoolRules, first_bee: u32, limit: usize) -> Self {
         Self {
-            rules: PoolRules::new(threads, is_breadth_first),
+            rules,
             first_bee,
-            fifos: (0..first_bee + threads).map(|_| Fifo::default()).collect(),
+            fifos: (0..first_bee + rules.threads).map(|_| Fifo::default()).collect(),
             keepers: CachePadded::new(AtomicUsize::new(1)),
+            size: Mutex::new(PoolSize { asked: usize::MAX, environment: limit, is_built: false }),
         }
     }
 

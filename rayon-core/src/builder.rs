@@ -129,6 +129,21 @@ impl<S> ThreadPoolBuilder<S> {
         Self { num_threads, ..self }
     }
 
+    /// Has work divided as for so many threads, whatever their number and whoever helps. So the results of parallel
+    /// iterators with an index depend on their lengths alone, to the last bit. A pool has no more threads than that.
+    /// With 0, the default, the variable `HIVE_POOL_PARTS` says the number, or else work is divided as Rayon does.
+    ///
+    /// Rayon has no such method: a program that calls it does not build without this package.
+    ///
+    /// ```
+    /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).fixed_parts(64).build()?;
+    /// assert_eq!(pool.install(rayon_core::current_num_threads), 64);
+    /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
+    /// ```
+    pub fn fixed_parts(self, parts: usize) -> Self {
+        Self { pool: self.pool.fixed_parts(parts), ..self }
+    }
+
     /// Makes the calling thread the pool's thread 0, for as long as it lives, so that one thread less is started. It
     /// runs tasks of the pool when it waits for something in the pool, and when it yields.
     ///
@@ -220,7 +235,7 @@ impl<S> fmt::Debug for ThreadPoolBuilder<S> {
 }
 
 /// How many threads a pool has whose program does not say.
-fn default_threads() -> usize {
+pub(crate) fn default_threads() -> usize {
     let variable = |name| env::var(name).ok().and_then(|value| value.parse::<usize>().ok());
     // A 0 in the first one asks for the number of CPUs, whatever the second one says.
     let asked = variable("RAYON_NUM_THREADS").or_else(|| variable("RAYON_RS_NUM_CPUS"));

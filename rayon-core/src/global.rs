@@ -54,14 +54,14 @@ pub(crate) fn in_current_pool<R: Send>(work: impl FnOnce(PoolBee<'_>, bool) -> R
 }
 
 /// The number of threads of the pool that the calling thread belongs to, or else of the global pool, which is built if
-/// there is none.
+/// there is none. If the [number of parts](ThreadPoolBuilder::fixed_parts) is fixed, that.
 ///
 /// ```
 /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
 /// assert_eq!(pool.install(rayon_core::current_num_threads), 3);
 /// ```
 pub fn current_num_threads() -> usize {
-    PoolBee::with(|me| me.map_or_else(|| global().threads(), |me| me.threads()))
+    PoolBee::with(|me| me.map_or_else(|| global().parts(), |me| me.fixed_parts().unwrap_or_else(|| me.threads())))
 }
 
 /// The largest number of threads that a pool can have. A pool that is to have more gets so many.

@@ -19,9 +19,11 @@ impl FnContext {
         Self { migrated, _stays: PhantomData }
     }
 
-    /// Whether the closure runs on another thread than the one that has called [`join_context`].
+    /// Whether the closure runs on another thread than the one that has called [`join_context`]. Never, where the
+    /// [number of parts](crate::ThreadPoolBuilder::fixed_parts) is fixed: who has migrated would divide its work
+    /// further.
     pub fn migrated(&self) -> bool {
-        self.migrated
+        self.migrated && PoolBee::with(|me| me.is_none_or(|me| me.fixed_parts().is_none()))
     }
 }
 

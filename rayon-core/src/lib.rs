@@ -19,6 +19,7 @@ mod configuration;
 mod error;
 mod global;
 mod join;
+mod limit;
 mod pool;
 mod scope;
 mod spawn;
@@ -31,6 +32,7 @@ pub use crate::configuration::{Configuration, initialize};
 pub use crate::error::ThreadPoolBuildError;
 pub use crate::global::{current_num_threads, max_num_threads};
 pub use crate::join::{FnContext, join, join_context};
+pub use crate::limit::{hive_rayon_get_num_threads, hive_rayon_set_num_threads};
 pub use crate::pool::ThreadPool;
 pub use crate::scope::{Scope, ScopeFifo, in_place_scope, in_place_scope_fifo, scope, scope_fifo};
 pub use crate::spawn::{

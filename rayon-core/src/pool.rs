@@ -63,9 +63,9 @@ impl ThreadPool {
         self.0.with(|pool| pool.broadcast(|me| op(BroadcastContext::new(me))))
     }
 
-    /// The number of the pool's threads.
+    /// The number of the pool's threads; or of its [parts](ThreadPoolBuilder::fixed_parts), if that is fixed.
     pub fn current_num_threads(&self) -> usize {
-        self.0.threads()
+        self.0.parts()
     }
 
     /// The number of the calling thread in this pool, from 0. `None`: it does not belong to this pool.

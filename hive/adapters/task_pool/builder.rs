@@ -3,11 +3,13 @@
 #![allow(unsafe_code)]
 
 use std::any::Any;
+use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 use std::{io, mem};
 
 use crate::adapters::task_pool::handle::TaskPool;
+use crate::adapters::task_pool::resizing;
 use crate::adapters::task_pool::thread::PoolThread;
 use crate::on_drop::on_drop;
 use crate::pool::build::prepare_process;
@@ -19,9 +21,11 @@ use crate::pool::worker_thread::LiveOwner;
 use crate::protocol::Team;
 use crate::protocol::region::max_bees::MAX_BEES;
 use crate::protocol::region::shape::BarrierShape;
+use crate::protocol::tasks::pool_rules::PoolRules;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::region::nesting;
 use crate::sys::part_time::COST_OF_WAKING;
+use crate::sys::warn_once::warn_once;
 use crate::topology::machine_info::MachineInfo;
 use crate::topology::pin_policy::Pin;
 use crate::topology::place_map::PlaceMap;
@@ -48,6 +52,7 @@ const DEFAULT_SPIN: Duration = COST_OF_WAKING;
 pub struct PoolBuilder {
     uses_current_thread: bool,
     is_breadth_first: bool,
+    fixed_parts: Option<NonZero<u32>>,
     hive: Builder,
 }
 
@@ -70,6 +75,15 @@ impl PoolBuilder {
     /// Makes each thread run its oldest task first, and not its newest.
     pub fn breadth_first(self) -> Self {
         Self { is_breadth_first: true, ..self }
+    }
+
+    /// Has the pool's work divided as for so many threads, whatever their number, so that the results of what is
+    /// divided by [`TaskPool::parts`] and not by who has taken what depend on nothing else. A pool has no more threads
+    /// than that. With 0, the default, the variable `HIVE_POOL_PARTS` says the number; without that, work is divided as
+    /// suits the threads.
+    pub fn fixed_parts(self, parts: usize) -> Self {
+        let parts = u32::try_from(parts).unwrap_or(u32::MAX);
+        Self { fixed_parts: NonZero::new(parts), ..self }
     }
 
     /// A function that each thread calls with its index before anything else, but for the one that builds the pool.
@@ -106,9 +120,8 @@ impl PoolBuilder {
             return Err(BuildError::AlreadyInPool);
         }
         let first_bee = u32::from(!self.uses_current_thread);
-        let threads = threads.clamp(1, MAX_THREADS) as u32;
-        let bees = threads + first_bee;
         let shared = self.shared(first_bee, threads)?;
+        let bees = shared.config.bees;
         // From here on an early return, or a panic, ends the threads that there are.
         let pool = TaskPool { shared };
         let team = &pool.shared.team;
@@ -127,16 +140,21 @@ impl PoolBuilder {
         if let Some(first_thread) = first_thread {
             first_thread.stay();
         }
+        resizing::begin(&pool.shared);
         Ok(pool)
     }
 
-    /// What the pool's threads share.
-    fn shared(&self, first_bee: u32, threads: u32) -> Result<Arc<Shared>, BuildError> {
+    /// What the pool's threads share. `threads`: how many the program wants.
+    fn shared(&self, first_bee: u32, threads: usize) -> Result<Arc<Shared>, BuildError> {
         prepare_process();
         let machine_info = MachineInfo::detect();
         // What the environment says of bees and places is for hives.
-        let Environment { spin, .. } = Environment::read();
+        let Environment { spin, pool_parts, pool_threads, warnings, .. } = Environment::read();
+        warnings.iter().filter(|warning| warning.contains("HIVE_POOL_")).for_each(|warning| warn_once(warning));
         let environment = Environment { spin, ..Environment::default() };
+        let parts = self.fixed_parts.or(pool_parts);
+        let most = parts.map_or(MAX_THREADS, |parts| MAX_THREADS.min(parts.get() as usize));
+        let threads = threads.clamp(1, most) as u32;
         let count = (first_bee + threads) as usize;
         let builder = self.hive.clone().urgent().bees(count).max_bees(count).pin(Pin::None).barrier(BarrierShape::Flat);
         let config = builder.resolve(&environment, machine_info.usable_cpus());
@@ -146,7 +164,8 @@ impl PoolBuilder {
         }
         let place_map = PlaceMap::build(&config.places, count, count, &machine_info);
         let place_map = place_map.unwrap_or_else(|error| unreachable!("no thread has a place: {error}"));
-        let state = TaskPoolState::new(threads, first_bee, self.is_breadth_first);
+        let rules = PoolRules::new(threads, parts, self.is_breadth_first);
+        let state = TaskPoolState::new(rules, first_bee, pool_threads.unwrap_or(usize::MAX));
         Ok(Shared::new(config, machine_info, place_map, None, Some(state)))
     }
 }

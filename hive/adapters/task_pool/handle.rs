@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::adapters::task_pool::enter;
 use crate::adapters::task_pool::pool_bee::PoolBee;
 use crate::adapters::task_pool::pool_ref::PoolRef;
-use crate::adapters::task_pool::shared::threads_of;
+use crate::adapters::task_pool::resizing;
+use crate::adapters::task_pool::shared::{state_of, threads_of};
 use crate::pool::shared::Shared;
 use crate::region::closure_size::is_large;
 
@@ -19,9 +20,22 @@ pub struct TaskPool {
 }
 
 impl TaskPool {
-    /// The number of the pool's threads.
+    /// The number of the pool's threads, those among them that it does not use at present.
     pub fn threads(&self) -> usize {
         threads_of(&self.shared)
+    }
+
+    /// Into how many parts work is to be divided: as many as there are threads, unless
+    /// [that is fixed](crate::adapters::task_pool::builder::PoolBuilder::fixed_parts).
+    pub fn parts(&self) -> usize {
+        state_of(&self.shared).rules.parts.map_or(self.threads(), |parts| parts.get() as usize)
+    }
+
+    /// Has the pool use as many of its threads as this from now on, at least one and at most all: see
+    /// [`resizing`](crate::adapters::task_pool::resizing). Returns how many that are. In a forked child, and in a pool
+    /// that is being built, it has no effect before there are threads that it could concern.
+    pub fn resize(&self, threads: usize) -> usize {
+        resizing::resize_pool(&self.shared, threads)
     }
 
     /// A number that no other pool or hive of this process has.

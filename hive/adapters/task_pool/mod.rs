@@ -31,6 +31,7 @@ pub mod global;
 pub mod handle;
 pub mod pool_bee;
 pub mod pool_ref;
+pub mod resizing;
 pub mod scope;
 mod shared;
 pub mod thread;

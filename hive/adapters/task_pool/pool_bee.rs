@@ -65,7 +65,14 @@ impl<'m> PoolBee<'m> {
     /// The number of threads of the pool.
     #[inline]
     pub fn threads(&self) -> usize {
-        self.context.pool_threads()
+        self.context.pool_rules().threads as usize
+    }
+
+    /// Into how many parts the pool's work is to be divided, if that is
+    /// [fixed](crate::adapters::task_pool::builder::PoolBuilder::fixed_parts).
+    #[inline]
+    pub fn fixed_parts(&self) -> Option<usize> {
+        self.context.pool_rules().parts.map(|parts| parts.get() as usize)
     }
 
     /// A number that no other pool or hive of this process has.

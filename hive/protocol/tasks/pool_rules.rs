@@ -6,11 +6,15 @@
 //! that becomes idle at any later time finds them. Joins further in are kept by the bee, as in every team: in a
 //! recursion these are nearly all, and they are small.
 
+use std::num::NonZero;
+
 /// The rules of a task pool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PoolRules {
     /// How many threads the pool has.
     pub(crate) threads: u32,
+    /// As for how many threads the pool's work is to be divided, if that is not their number.
+    pub(crate) parts: Option<NonZero<u32>>,
     /// How many levels of joins in each task are put into the deque as they begin. 0: the pool has one thread only.
     pub(crate) visible_levels: u32,
     /// Whether a bee takes the oldest task of its own deque first, and not the newest.
@@ -24,11 +28,11 @@ const LEVELS_OF_ONE_BEE: u32 = 3;
 
 impl PoolRules {
     /// The rules of a pool of so many threads.
-    pub(crate) fn new(threads: u32, is_breadth_first: bool) -> Self {
+    pub(crate) fn new(threads: u32, parts: Option<NonZero<u32>>, is_breadth_first: bool) -> Self {
         // With a single thread nobody would take what is visible. Otherwise the work is divided among the threads by
         // as many levels as it takes, and each has parts to give away.
         let visible_levels =
             if threads == 1 { 0 } else { LEVELS_OF_ONE_BEE + threads.next_power_of_two().trailing_zeros() };
-        Self { threads, visible_levels, is_breadth_first }
+        Self { threads, parts, visible_levels, is_breadth_first }
     }
 }

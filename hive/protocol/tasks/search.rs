@@ -304,7 +304,7 @@ mod tests {
     fn the_tasks_of_an_owner_that_is_blocked_are_stolen_without_pauses() {
         let policy = WaitPolicy::new(Duration::ZERO, None, 2, CpuMask::new());
         let shape = Shape::new(BarrierShape::Flat, &[], 2);
-        let (line, neighbours, rules) = (LineChoice::new(1), Neighbours::new(&[]), PoolRules::new(2, false));
+        let (line, neighbours, rules) = (LineChoice::new(1), Neighbours::new(&[]), PoolRules::new(2, None, false));
         let team = Team::new(2, policy, line, Sleep::jec(), neighbours, shape, Some(rules));
         team.resize(2, |_, _| Ok::<(), ()>(())).unwrap();
         let [owner, thief] = [0, 1].map(|bee| TaskContext::new(&team, bee));

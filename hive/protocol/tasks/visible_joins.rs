@@ -2,6 +2,7 @@
 //! as they begin, and yields that say what they have done.
 
 use crate::protocol::tasks::latch::Latch;
+use crate::protocol::tasks::pool_rules::PoolRules;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::sync::has_stack_room;
@@ -13,10 +14,10 @@ impl<'c> TaskContext<'c> {
         self.pool_rules.is_some()
     }
 
-    /// How many threads the task pool has that the bee belongs to.
+    /// The rules of the task pool that the bee belongs to.
     #[inline]
-    pub(crate) fn pool_threads(&self) -> usize {
-        self.pool_rules.map_or(1, |rules| rules.threads as usize)
+    pub(crate) fn pool_rules(&self) -> PoolRules {
+        self.pool_rules.unwrap_or_else(|| unreachable!("only bees of pools are asked"))
     }
 
     /// Whether the bee is the only thread of a task pool.
