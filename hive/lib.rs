@@ -136,6 +136,7 @@ pub use crate::protocol::region::shape::BarrierShape;
 pub use crate::reductions::par_scan::Scan;
 pub use crate::reductions::reduction::{Deterministic, PerTeamSize, Reduction, Reproducibility, Unordered};
 pub use crate::region::bee::Bee;
+pub use crate::region::collective::ByCopy;
 pub use crate::region::collective::ordered::Ordered;
 pub use crate::slices::guard::{Guard, PartMut, PartRef, PerBeeMut, PerBeeRef, WholeRef};
 pub use crate::slices::par_mut::MutSlices;

@@ -14,6 +14,7 @@ use crate::protocol::region::exchange_slots::Operation;
 use crate::protocol::region::panics::Unfinished;
 use crate::protocol::region::region_context::RegionContext;
 use crate::region::bee::Bee;
+use crate::region::collective::ByCopy;
 use crate::region::{nesting, split};
 
 /// One bee of a region over several hives. Through it the body learns which bee it is, and waits for the other bees.
@@ -202,7 +203,7 @@ impl HiveSetBee<'_> {
     /// the barrier ends this bee's body by unwinding, without a panic message of its own, as [`Bee::barrier`] does.
     #[track_caller]
     pub fn barrier(&self) {
-        let context = self.local.context;
+        let context = &*self.local.context;
         let call = context.begin_call(Operation::Barrier);
         // First meeting: the bees of this hive. After it, the leader knows that all its bees have arrived.
         let passed = meet_checked(context, || context.meet());
@@ -232,20 +233,22 @@ impl HiveSetBee<'_> {
     /// As [`barrier`](Self::barrier); if another bee calls an operation other than this one with a value of this type,
     /// as far as [`Bee::all_reduce`] detects it; and if `op` itself waits for the other bees.
     #[track_caller]
-    pub fn all_reduce<T: Copy + Send + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> T {
+    pub fn all_reduce<T: ByCopy>(&self, value: T, op: impl Fn(T, T) -> T) -> T {
         if self.hives() == 1 {
             return self.local.all_reduce(value, op);
         }
         let call = self.local.context.begin_call(Operation::AllReduceOfHives);
         // Within the hive: only its bee 0, the leader, gets the hive's value.
         let hive_value =
-            meet_checked(self.local.context, || self.local.reduce_as(Operation::AllReduceOfHives, value, &op));
+            meet_checked(&self.local.context, || self.local.reduce_as(Operation::AllReduceOfHives, value, &op));
         // The leader combines the hives' values with the other leaders and hands the result to its hive's bees.
         let result = self.local.broadcast_as(Operation::AllReduceOfHives, 0, || {
             // None: a panic has broken the meeting of this hive's bees, and this bee is unwinding already. No other bee
             // uses the value that is returned here.
             let Some(hive_value) = hive_value.flatten() else { return value };
-            self.team.meet_leaders(self.local.context, |leader| leader.all_reduce(hive_value, op)).unwrap_or(hive_value)
+            self.team
+                .meet_leaders(&self.local.context, |leader| leader.all_reduce(hive_value, op))
+                .unwrap_or(hive_value)
         });
         call.end();
         result
@@ -304,7 +307,7 @@ impl<'h> SetTeam<'h> {
             // having taken place. The reason is the one of the leaders' region.
             let outer_region = leader.region_key();
             let unmet = on_drop(|| context.fail(Unfinished::InOuterRegion(outer_region)));
-            let result = meet_checked(leader, || meet(&Bee { context: leader }));
+            let result = meet_checked(leader, || meet(&Bee::of(leader)));
             if result.is_some() {
                 std::mem::forget(unmet);
             }

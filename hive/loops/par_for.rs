@@ -70,7 +70,7 @@ impl Hive {
                 }
             });
         }
-        let run_part = move |shared: &Loop, bee: &Bee<'_>| shared.run(bee.context, &mut |range| body(range, bee));
+        let run_part = move |shared: &Loop, bee: &Bee<'_>| shared.run(&bee.context, &mut |range| body(range, bee));
         let bees = shared.take_words(self.bees());
         self.run_parts::<true, _>(bees, work, |bee| run_part(&shared, bee));
         shared.put_words_back();

@@ -18,8 +18,14 @@ use crate::loops::shared_loop::Loop;
 /// hive::par_for_mut(&mut x, Loop::from(1..999).min_work(500), |_, x, _| x.fill(0.0));
 /// assert_eq!((x[0], x[1], x[998], x[999]), (3.0, 0.0, 0.0, 3.0));
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "a loop over a slice is divided by a `Schedule`, a `Loop` or a `&Plan`, not by a `{Self}`",
+    label = "`Schedule::Static` is the usual choice",
+    note = "a `Loop` goes over some of the indices: `Loop::from(1..999)`"
+)]
 pub trait SliceSchedule: sealed::LoopOver {}
 
+#[diagnostic::do_not_recommend]
 impl<S: sealed::LoopOver> SliceSchedule for S {}
 
 pub(crate) mod sealed {

@@ -117,7 +117,7 @@ impl Hive {
     ) -> Option<V> {
         let accumulate = move |shared: &Loop, bee: &Bee<'_>| {
             let mut partial = ReduceBody { value: None, map: &map, op };
-            shared.run(bee.context, &mut partial);
+            shared.run(&bee.context, &mut partial);
             partial.value
         };
         let bees = shared.take_words(bees);
@@ -153,7 +153,7 @@ impl Hive {
         let collect_nodes = move |shared: &Loop, bee: &Bee<'_>| {
             let mut nodes = Nodes::new();
             let map_block = |block| map(split::block(range.clone(), block, blocks));
-            shared.run(bee.context, &mut |numbers| block_tree::push_blocks(&mut nodes, numbers, op, map_block));
+            shared.run(&bee.context, &mut |numbers| block_tree::push_blocks(&mut nodes, numbers, op, map_block));
             nodes
         };
         let work = shared.work(indices, LoopKind::KnownBy(key, schedule.sharing()));

@@ -9,6 +9,7 @@ use crate::reductions::block_tree::{self, Node, Nodes};
 use crate::reductions::reduction::sealed::Cut;
 use crate::reductions::reduction::{Reduction, Reproducibility};
 use crate::region::bee::Bee;
+use crate::region::collective::ByCopy;
 use crate::region::split;
 
 impl Bee<'_> {
@@ -39,7 +40,7 @@ impl Bee<'_> {
     ) -> T
     where
         L: Reproducibility,
-        T: Copy + Send + 'static,
+        T: ByCopy,
         F: Fn(T, T) -> T,
     {
         let call = self.context.begin_call(Operation::ReduceOver);

@@ -5,8 +5,12 @@
 //! `ordered` add methods to it in their own files. [`UserBody`] turns a closure that takes a `Bee` into what `Team`
 //! runs.
 
+#![expect(unsafe_code, reason = "says that a bee's context is used by one thread only, for the compiler's messages")]
+
+use std::cell::Cell;
 use std::fmt;
-use std::ops::Range;
+use std::marker::PhantomData;
+use std::ops::{Deref, Range};
 
 use crate::protocol::region::body::RegionBody;
 use crate::protocol::region::region_context::RegionContext;
@@ -38,7 +42,7 @@ impl<F: Fn(&Bee<'_>) + Sync, const RUNS_ANYWHERE: bool> RegionBody for UserBody<
     #[inline]
     /// Runs the closure as the bee of `context`, which `nesting` finds meanwhile.
     fn run(&self, context: &RegionContext<'_>) {
-        nesting::within_region(context, || (*self.0)(&Bee { context }));
+        nesting::within_region(context, || (*self.0)(&Bee::of(context)));
     }
 }
 
@@ -71,7 +75,36 @@ impl<F: Fn(&Bee<'_>) + Sync, const RUNS_ANYWHERE: bool> RegionBody for UserBody<
 /// });
 /// ```
 pub struct Bee<'r> {
-    pub(crate) context: &'r RegionContext<'r>,
+    pub(crate) context: OnOwnThread<'r>,
+    _stays: StaysOnItsThread,
+}
+
+/// Keeps `Bee` from being shared with other threads. It has a name because the compiler's message shows it to whoever
+/// uses a bee in a task: take what the task needs, such as `bee.id()`, before the task.
+struct StaysOnItsThread(PhantomData<Cell<()>>);
+
+/// The protocol's part of a [`Bee`], which alone has one.
+pub(crate) struct OnOwnThread<'r>(&'r RegionContext<'r>);
+
+// SAFETY: it is reached through a `Bee` only, and a `Bee` is not `Sync`. (The compiler would otherwise have a message
+// for each of the five cells of a `RegionContext` that a task could reach, and none of them says what to do.)
+unsafe impl Sync for OnOwnThread<'_> {}
+
+impl<'r> Deref for OnOwnThread<'r> {
+    type Target = RegionContext<'r>;
+
+    #[inline(always)]
+    fn deref(&self) -> &RegionContext<'r> {
+        self.0
+    }
+}
+
+impl<'r> Bee<'r> {
+    /// The bee of that context, on its own thread.
+    #[inline(always)]
+    pub(crate) fn of(context: &'r RegionContext<'r>) -> Self {
+        Self { context: OnOwnThread(context), _stays: StaysOnItsThread(PhantomData) }
+    }
 }
 
 impl Bee<'_> {

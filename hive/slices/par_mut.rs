@@ -43,8 +43,15 @@ impl<T> SlicePtr<T> {
 ///     assert_eq!((x.len(), y.len()), (range.len(), range.len()));
 /// });
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "a loop writes to a tuple of two, three or four `&mut` slices, vectors, arrays or `NumaVec`s of one length",
+    label = "not such a tuple",
+    note = "for more slices, or rows of different widths: `Parts` of each, made before, and `parts.part_mut(bee, i)` in \
+            a `par_for`; or one slice of structs"
+)]
 pub trait MutSlices: sealed::Slices {}
 
+#[diagnostic::do_not_recommend]
 impl<S: sealed::Slices> MutSlices for S {}
 
 /// What can be seen as one mutable slice. Programs cannot add to it.

@@ -13,6 +13,28 @@ use crate::protocol::region::exchange::Exchanged;
 use crate::protocol::region::exchange_slots::Operation;
 use crate::region::bee::Bee;
 
+/// What bees can pass to each other by value: `Copy`, `Send` and without borrows. All such types have it.
+///
+/// ```
+/// /// The smallest and the largest value of all bees.
+/// fn range<T: hive::ByCopy + PartialOrd>(bee: &hive::Bee<'_>, value: T) -> (T, T) {
+///     let smallest = bee.all_reduce(value, |a, b| if b < a { b } else { a });
+///     (smallest, bee.all_reduce(value, |a, b| if b > a { b } else { a }))
+/// }
+/// hive::spmd(3, |bee| assert_eq!(range(bee, bee.id()), (0, 2)));
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "bees cannot pass a `{Self}` to each other by value: it would have to be `Copy`, `Send` and `'static`",
+    label = "no `Copy` type without borrows",
+    note = "`all_reduce_cloned` combines values that can only be cloned, such as a `Vec`",
+    note = "what one bee makes and all read can lie in a `OnceLock` that is made before the region: `single` fills it, \
+            with `()` as its result"
+)]
+pub trait ByCopy: Copy + Send + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Copy + Send + 'static> ByCopy for T {}
+
 impl Bee<'_> {
     /// Shows `values` to the other bees, which have to call the same `operation` with values of the same type, and
     /// waits for theirs. If only the values of one bee are of use to the others, that is `root`, and all bees have to

@@ -271,7 +271,7 @@ impl Bee<'_> {
         let (polls, mut check) = (Cell::new(0_u32), DeadlockCheck::NotStarted);
         let condition = || {
             polls.set(polls.get().wrapping_add(1));
-            is_next() || (polls.get() % POLLS_PER_CHECK == 0 && check.check_for_deadlock(self.context, &is_next))
+            is_next() || (polls.get() % POLLS_PER_CHECK == 0 && check.check_for_deadlock(&self.context, &is_next))
         };
         // Between two naps there are few polls, so the first poll after a nap asks.
         let after_nap = || polls.set(POLLS_PER_CHECK - 1);

@@ -5,6 +5,7 @@
 use crate::protocol::region::exchange::Exchanged;
 use crate::protocol::region::exchange_slots::Operation;
 use crate::region::bee::Bee;
+use crate::region::collective::ByCopy;
 
 /// In a team of up to this size each bee reads the values of all others and combines them itself. In a larger team the
 /// queen does that and then shows the result to the others. Otherwise the number of transfers between cores would grow
@@ -41,7 +42,7 @@ impl Bee<'_> {
     #[inline]
     #[track_caller]
     #[doc(alias("allreduce", "reduction", "MPI_Allreduce"))]
-    pub fn all_reduce<T: Copy + Send + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> T {
+    pub fn all_reduce<T: ByCopy>(&self, value: T, op: impl Fn(T, T) -> T) -> T {
         let call = self.context.begin_call(Operation::AllReduce);
         let result = self.all_reduce_as(Operation::AllReduce, value, op);
         call.end();
@@ -82,7 +83,7 @@ impl Bee<'_> {
     #[inline]
     #[track_caller]
     #[doc(alias("reduction", "MPI_Reduce"))]
-    pub fn reduce<T: Copy + Send + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> Option<T> {
+    pub fn reduce<T: ByCopy>(&self, value: T, op: impl Fn(T, T) -> T) -> Option<T> {
         let call = self.context.begin_call(Operation::Reduce);
         let result = self.reduce_as(Operation::Reduce, value, op);
         call.end();
@@ -120,7 +121,7 @@ impl Bee<'_> {
     #[inline]
     #[track_caller]
     #[doc(alias("prefix sum", "cumsum", "MPI_Scan"))]
-    pub fn scan_inclusive<T: Copy + Send + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> T {
+    pub fn scan_inclusive<T: ByCopy>(&self, value: T, op: impl Fn(T, T) -> T) -> T {
         let call = self.context.begin_call(Operation::ScanInclusive);
         let slots = self.exchange(Operation::ScanInclusive, None, &[value]);
         let prefix = slots.and_then(|slots| slots.combine(self.context.id() + 1, op)).unwrap_or(value);
@@ -143,7 +144,7 @@ impl Bee<'_> {
     #[inline]
     #[track_caller]
     #[doc(alias("prefix sum", "cumsum", "MPI_Exscan"))]
-    pub fn scan_exclusive<T: Copy + Send + 'static>(&self, init: T, value: T, op: impl Fn(T, T) -> T) -> T {
+    pub fn scan_exclusive<T: ByCopy>(&self, init: T, value: T, op: impl Fn(T, T) -> T) -> T {
         let call = self.context.begin_call(Operation::ScanExclusive);
         let slots = self.exchange(Operation::ScanExclusive, None, &[value]);
         let prefix =
@@ -170,7 +171,7 @@ impl Bee<'_> {
     #[inline]
     #[track_caller]
     #[doc(alias("bcast", "copyprivate", "MPI_Bcast"))]
-    pub fn broadcast_from<T: Copy + Send + 'static>(&self, root: usize, make: impl FnOnce() -> T) -> T {
+    pub fn broadcast_from<T: ByCopy>(&self, root: usize, make: impl FnOnce() -> T) -> T {
         let call = self.context.begin_call(Operation::BroadcastFrom);
         assert!(root < self.bees(), "there is no bee {root} in a team of {}", self.bees());
         let value = self.broadcast_as(Operation::BroadcastFrom, root, make);
@@ -227,7 +228,7 @@ impl Bee<'_> {
     #[inline]
     #[track_caller]
     #[doc(alias("omp single", "copyprivate", "once"))]
-    pub fn single<T: Copy + Send + 'static>(&self, work: impl FnOnce() -> T) -> T {
+    pub fn single<T: ByCopy>(&self, work: impl FnOnce() -> T) -> T {
         let call = self.context.begin_call(Operation::Single);
         // The first bee does the work before the barrier and shows the result; the others show nothing.
         let (own, work) = if self.context.claim_single() { (Some(work()), None) } else { (None, Some(work)) };
