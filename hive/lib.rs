@@ -138,7 +138,7 @@ pub use crate::reductions::reduction::{Deterministic, PerTeamSize, Reduction, Re
 pub use crate::region::bee::Bee;
 pub use crate::region::collective::ByCopy;
 pub use crate::region::collective::ordered::Ordered;
-pub use crate::slices::guard::{Guard, PartMut, PartRef, PerBeeMut, PerBeeRef, WholeRef};
+pub use crate::slices::guard::{Guard, PartMut, PartRef, PerBeeMut, PerBeeRef};
 pub use crate::slices::par_mut::MutSlices;
 pub use crate::slices::parts::Parts;
 pub use crate::slices::per_bee::PerBee;

@@ -1,10 +1,11 @@
 //! The borrow state of one part of a `Parts`, or of one value of a `PerBee`: borrowed by one bee that writes to it, or
 //! by several that read it. Like the state of a `RefCell`, but for several threads, and aware of the phases between
 //! barriers. Called by `Parts` and `PerBee`. What is borrowed is given back by the drop of a `BorrowGuard` or a
-//! `WholeGuard`, which are parts of the guards that programs get (`guard.rs`).
+//! `PartsGuard`, which are parts of the guards that programs get (`guard.rs`).
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::region::bee::Bee;
 
@@ -78,13 +79,33 @@ impl Phase {
     }
 }
 
+/// A bee that wants to borrow a part, in its phase.
+#[derive(Clone, Copy)]
+pub(crate) struct Borrower {
+    pub(crate) phase: Phase,
+    pub(crate) bee: u32,
+    /// Whether the part is the bee's own.
+    pub(crate) is_own: bool,
+}
+
+impl Borrower {
+    /// The bee, for part number `part`.
+    #[inline(always)]
+    pub(crate) fn of(bee: &Bee<'_>, part: usize) -> Self {
+        Self { phase: Phase::of(bee), bee: bee.context.id(), is_own: part == bee.id() }
+    }
+
+    /// Whoever has all parts, outside of regions.
+    pub(crate) const OUTSIDE: Self = Self { phase: Phase(0), bee: u32::MAX, is_own: false };
+}
+
 /// Why a part cannot be borrowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BorrowError {
     /// It is borrowed for writing.
-    BeingWritten,
+    BeingWritten(Holder),
     /// It is borrowed for reading.
-    BeingRead,
+    BeingRead(Holder),
     /// It has been written to in this phase.
     WrittenThisPhase,
     /// It has been read in this phase.
@@ -93,12 +114,41 @@ pub(crate) enum BorrowError {
     TooManyReaders,
 }
 
+/// Who has a part, as far as a bee is concerned that asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// Another bee, or several.
+    Others,
+    /// The bee itself was the last to borrow it.
+    Itself,
+    /// The same, before the last barrier.
+    ItselfBeforeBarrier,
+}
+
+impl BorrowError {
+    /// Whether somebody has the part at this moment.
+    pub(crate) fn is_held(self) -> bool {
+        matches!(self, Self::BeingWritten(_) | Self::BeingRead(_))
+    }
+}
+
 /// What is the matter with the part, in words that follow its name.
 impl fmt::Display for BorrowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::BeingWritten(holder) | Self::BeingRead(holder) = self {
+            let is_read = matches!(self, Self::BeingRead(_));
+            f.write_str(if is_read { "is being read" } else { "is being written to" })?;
+            return f.write_str(match holder {
+                Holder::Others => "",
+                Holder::Itself => ", by this bee itself: drop the guard that it has before it borrows the part again",
+                Holder::ItselfBeforeBarrier => {
+                    ", by this bee itself since before the last barrier: a guard must not live on past a barrier, \
+                     such as the one at the end of `for_range`, if its part is borrowed in another way after it"
+                }
+            });
+        }
         f.write_str(match self {
-            Self::BeingWritten => "is being written to",
-            Self::BeingRead => "is being read",
+            Self::BeingWritten(_) | Self::BeingRead(_) => "",
             Self::WrittenThisPhase => {
                 "has been written to since the last barrier: there has to be one between writing and reading"
             }
@@ -115,59 +165,95 @@ impl fmt::Display for BorrowError {
 
 /// The borrow state of one part. Changed by the bees that borrow the part and give it back.
 #[derive(Default)]
-pub(crate) struct BorrowState(AtomicU64);
+pub(crate) struct BorrowState {
+    word: AtomicU64,
+    /// The bee that was the last to borrow the part, for messages.
+    last_bee: AtomicU32,
+}
 
 impl BorrowState {
-    /// Borrows the part for writing, in this phase. Allowed if nobody has it borrowed, and it has not been read in this
-    /// phase; if the bee borrows its own part (`is_own`), not by others.
-    pub(crate) fn try_write(&self, phase: Phase, is_own: bool) -> Result<(), BorrowError> {
-        self.try_borrow(|word| match word {
-            _ if word.count() > 0 && word.is_write() => Err(BorrowError::BeingWritten),
-            _ if word.count() > 0 => Err(BorrowError::BeingRead),
-            _ if word.phase().is_same(phase) && !word.is_write() && (!is_own || word.is_read_by_others()) => {
+    /// Borrows the part for writing. Allowed if nobody has it borrowed, and it has not been read in this phase; if the
+    /// bee borrows its own part, not by others.
+    #[inline]
+    pub(crate) fn try_write(&self, by: Borrower) -> Result<(), BorrowError> {
+        self.try_borrow(by, |word| match word {
+            _ if word.count() > 0 && word.is_write() => Err(BorrowError::BeingWritten(self.holder(word, by))),
+            _ if word.count() > 0 => Err(BorrowError::BeingRead(self.holder(word, by))),
+            _ if word.phase().is_same(by.phase) && !word.is_write() && (!by.is_own || word.is_read_by_others()) => {
                 Err(BorrowError::ReadThisPhase)
             }
-            _ => Ok(BorrowWord::written(phase)),
+            _ => Ok(BorrowWord::written(by.phase)),
         })
     }
 
-    /// Borrows the part for reading, in this phase. Allowed if nobody has it borrowed for writing, and it has not been
-    /// written to in this phase. `is_own`: by the bee whose own part it is.
-    pub(crate) fn try_read(&self, phase: Phase, is_own: bool) -> Result<(), BorrowError> {
-        self.try_borrow(|word| match word {
-            _ if word.count() == 0 && word.is_write() && word.phase().is_same(phase) => {
+    /// Borrows the part for reading. Allowed if nobody has it borrowed for writing, and it has not been written to in
+    /// this phase.
+    #[inline]
+    pub(crate) fn try_read(&self, by: Borrower) -> Result<(), BorrowError> {
+        self.try_borrow(by, |word| match word {
+            _ if word.count() == 0 && word.is_write() && word.phase().is_same(by.phase) => {
                 Err(BorrowError::WrittenThisPhase)
             }
             // The first reader of this phase.
-            _ if word.count() == 0 && !word.phase().is_same(phase) => Ok(BorrowWord::read(phase, !is_own, 1)),
-            _ if word.count() > 0 && word.is_write() => Err(BorrowError::BeingWritten),
+            _ if word.count() == 0 && !word.phase().is_same(by.phase) => Ok(BorrowWord::read(by.phase, !by.is_own, 1)),
+            _ if word.count() > 0 && word.is_write() => Err(BorrowError::BeingWritten(self.holder(word, by))),
             _ if word.count() == BorrowWord::COUNT_MASK => Err(BorrowError::TooManyReaders),
-            _ => Ok(BorrowWord::read(phase, !is_own || word.is_read_by_others(), word.count() + 1)),
+            _ => Ok(BorrowWord::read(by.phase, !by.is_own || word.is_read_by_others(), word.count() + 1)),
         })
     }
 
     /// Replaces the state by what `next` returns for it, or fails with its error.
-    fn try_borrow(&self, next: impl Fn(BorrowWord) -> Result<BorrowWord, BorrowError>) -> Result<(), BorrowError> {
+    #[inline]
+    fn try_borrow(
+        &self,
+        by: Borrower,
+        next: impl Fn(BorrowWord) -> Result<BorrowWord, BorrowError>,
+    ) -> Result<(), BorrowError> {
         // Relaxed: only an attempt. The exchange below fails if the state has changed since.
-        let mut word = self.0.load(Ordering::Relaxed);
+        let mut word = self.word.load(Ordering::Relaxed);
         loop {
             let new = next(BorrowWord(word))?;
             // Acquire on success: pairs with the Release in `release`; what all earlier borrowers did to the part has
             // happened. That holds for each of several readers, since the changes after its release are
-            // read-modify-writes too and continue its release sequence. Relaxed on failure: it is tried again.
-            match self.0.compare_exchange_weak(word, new.0, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return Ok(()),
+            // read-modify-writes too and continue its release sequence; and a writer has acquired what was before it.
+            // Relaxed on failure: it is tried again.
+            match self.word.compare_exchange_weak(word, new.0, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => break,
                 Err(other) => word = other,
             }
+        }
+        // Relaxed: for messages only.
+        self.last_bee.store(by.bee, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Who has the part, whose state is `word`, as far as a bee is concerned that cannot have it.
+    #[cold]
+    fn holder(&self, word: BorrowWord, by: Borrower) -> Holder {
+        // Relaxed: it is the bee's own number if the bee has stored it itself. Another bee may be between its borrow and
+        // its store; then the message is the one without a name.
+        let is_itself = self.last_bee.load(Ordering::Relaxed) == by.bee;
+        match is_itself && (word.count() == 1) {
+            true if word.phase() == by.phase => Holder::Itself,
+            true => Holder::ItselfBeforeBarrier,
+            false => Holder::Others,
         }
     }
 
     /// Gives the part back. The caller has borrowed it, for writing or for reading.
+    #[inline]
     pub(crate) fn release(&self) {
-        // Release: pairs with the Acquire in `try_borrow`; what this borrower did to the part happens before the next
-        // borrow.
-        let word = BorrowWord(self.0.fetch_sub(1, Ordering::Release));
+        // Relaxed: whoever has the part for writing is the only one to change the word, and finds what it has stored
+        // itself. As long as somebody reads the part, each value of the word says so.
+        let word = BorrowWord(self.word.load(Ordering::Relaxed));
         debug_assert!(word.count() > 0, "given back without having been lent");
+        // Release, both: pairs with the Acquire in `try_borrow`; what this borrower did to the part happens before the
+        // next borrow.
+        if word.is_write() {
+            self.word.store(word.0 - 1, Ordering::Release);
+        } else {
+            self.word.fetch_sub(1, Ordering::Release);
+        }
     }
 }
 
@@ -206,15 +292,16 @@ impl BorrowStates {
     }
 }
 
-/// Gives back the first `parts` parts when it is dropped.
-pub struct WholeGuard<'p> {
+/// Gives back these parts when it is dropped.
+pub struct PartsGuard<'p> {
     pub(crate) borrows: &'p BorrowStates,
-    pub(crate) parts: usize,
+    pub(crate) parts: Range<usize>,
 }
 
-impl Drop for WholeGuard<'_> {
+impl Drop for PartsGuard<'_> {
+    #[inline]
     fn drop(&mut self) {
-        (0..self.parts).for_each(|part| self.borrows.of(part).release());
+        self.parts.clone().for_each(|part| self.borrows.of(part).release());
     }
 }
 
@@ -223,57 +310,72 @@ mod tests {
     use super::*;
     use crate::protocol::region::max_bees::MAX_BEES;
 
+    /// Bee 1, whose own part it is, or bee 2.
+    fn by(phase: u64, is_own: bool) -> Borrower {
+        Borrower { phase: Phase(phase), bee: if is_own { 1 } else { 2 }, is_own }
+    }
+
     #[test]
     fn one_writes_or_several_read() {
-        let (state, phase) = (BorrowState::default(), Phase(0));
-        assert_eq!(state.try_write(phase, false), Ok(()));
+        let (state, own, other) = (BorrowState::default(), by(0, true), by(0, false));
+        assert_eq!(state.try_write(other), Ok(()));
         assert_eq!(
-            (state.try_write(phase, false), state.try_read(phase, false)),
-            (Err(BorrowError::BeingWritten), Err(BorrowError::BeingWritten))
+            (state.try_write(own), state.try_read(other)),
+            (Err(BorrowError::BeingWritten(Holder::Others)), Err(BorrowError::BeingWritten(Holder::Itself)))
         );
         state.release();
         assert_eq!(
-            (state.try_read(phase, false), state.try_read(phase, false), state.try_write(phase, false)),
-            (Ok(()), Ok(()), Err(BorrowError::BeingRead))
+            (state.try_read(other), state.try_read(own), state.try_write(own)),
+            (Ok(()), Ok(()), Err(BorrowError::BeingRead(Holder::Others)))
         );
         state.release();
-        assert_eq!(state.try_write(phase, false), Err(BorrowError::BeingRead));
+        assert_eq!(state.try_write(own), Err(BorrowError::BeingRead(Holder::Itself)));
         state.release();
-        assert_eq!(state.try_write(phase, false), Ok(()));
+        assert_eq!(state.try_write(other), Ok(()));
+    }
+
+    #[test]
+    fn a_guard_that_has_outlived_a_barrier_is_told_from_others() {
+        let state = BorrowState::default();
+        assert_eq!(state.try_read(by(5, false)), Ok(()));
+        assert_eq!(state.try_write(by(6, true)), Err(BorrowError::BeingRead(Holder::Others)));
+        let error = state.try_write(by(6, false)).unwrap_err();
+        assert_eq!(error, BorrowError::BeingRead(Holder::ItselfBeforeBarrier));
+        assert!(error.to_string().starts_with("is being read, by this bee itself since before the last barrier"));
     }
 
     #[test]
     fn in_one_phase_a_part_is_written_or_read() {
         let state = BorrowState::default();
-        assert_eq!(state.try_write(Phase(5), false), Ok(()));
+        assert_eq!(state.try_write(by(5, false)), Ok(()));
         state.release();
-        assert_eq!(state.try_read(Phase(5), false), Err(BorrowError::WrittenThisPhase));
-        assert_eq!(state.try_write(Phase(5), false), Ok(()), "again by the same");
+        assert_eq!(state.try_read(by(5, false)), Err(BorrowError::WrittenThisPhase));
+        assert_eq!(state.try_write(by(5, false)), Ok(()), "again by the same");
         state.release();
-        assert_eq!(state.try_read(Phase(6), false), Ok(()));
+        assert_eq!(state.try_read(by(6, false)), Ok(()));
         state.release();
-        assert_eq!(state.try_write(Phase(6), false), Err(BorrowError::ReadThisPhase));
-        assert_eq!(state.try_write(Phase(7), false), Ok(()));
+        assert_eq!(state.try_write(by(6, false)), Err(BorrowError::ReadThisPhase));
+        assert_eq!(state.try_write(by(7, false)), Ok(()));
     }
 
     #[test]
     fn what_only_its_bee_has_read_it_may_write_to() {
-        let (state, phase) = (BorrowState::default(), Phase(5));
-        assert_eq!(state.try_read(phase, true), Ok(()));
-        assert_eq!(state.try_write(phase, true), Err(BorrowError::BeingRead));
+        let (state, phase) = (BorrowState::default(), 5);
+        assert_eq!(state.try_read(by(phase, true)), Ok(()));
+        assert_eq!(state.try_write(by(phase, true)), Err(BorrowError::BeingRead(Holder::Itself)));
         state.release();
-        assert_eq!(state.try_write(phase, false), Err(BorrowError::ReadThisPhase), "another bee");
-        assert_eq!(state.try_write(phase, true), Ok(()));
+        assert_eq!(state.try_write(by(phase, false)), Err(BorrowError::ReadThisPhase), "another bee");
+        assert_eq!(state.try_write(by(phase, true)), Ok(()));
         state.release();
-        assert_eq!(state.try_read(phase, false), Err(BorrowError::WrittenThisPhase));
+        assert_eq!(state.try_read(by(phase, false)), Err(BorrowError::WrittenThisPhase));
         // In the next phase another bee reads it, before the own bee does and after it.
         for others_first in [true, false] {
-            let phase = Phase(6 + u64::from(others_first));
+            let phase = 6 + u64::from(others_first);
             for is_own in [!others_first, others_first] {
-                assert_eq!(state.try_read(phase, is_own), Ok(()));
+                assert_eq!(state.try_read(by(phase, is_own)), Ok(()));
                 state.release();
             }
-            assert_eq!(state.try_write(phase, true), Err(BorrowError::ReadThisPhase));
+            assert_eq!(state.try_write(by(phase, true)), Err(BorrowError::ReadThisPhase));
         }
     }
 
@@ -281,7 +383,7 @@ mod tests {
     fn readers_are_counted_up_to_what_there_is_room_for() {
         assert!(BorrowWord::COUNT_MASK >= 16 * u64::from(MAX_BEES));
         let state = BorrowState::default();
-        assert!((0..BorrowWord::COUNT_MASK).all(|_| state.try_read(Phase(1), false).is_ok()));
-        assert_eq!(state.try_read(Phase(1), false), Err(BorrowError::TooManyReaders));
+        assert!((0..BorrowWord::COUNT_MASK).all(|_| state.try_read(by(1, false)).is_ok()));
+        assert_eq!(state.try_read(by(1, false)), Err(BorrowError::TooManyReaders));
     }
 }

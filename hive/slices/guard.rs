@@ -7,12 +7,12 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-use crate::slices::borrow::{BorrowGuard, WholeGuard};
+use crate::slices::borrow::{BorrowGuard, PartsGuard};
 
 /// A `T` that a bee has borrowed, until this is dropped. It is used as a reference of the type `R`: `&T`, or `&mut T`,
 /// with which it can be written to as well. `G` gives it back.
 ///
-/// Programs name the single guards: [`PartMut`], [`PartRef`], [`WholeRef`], [`PerBeeMut`] and [`PerBeeRef`]. What they
+/// Programs name the single guards: [`PartMut`], [`PartRef`], [`PerBeeMut`] and [`PerBeeRef`]. What they
 /// have in common serves for functions that take any of them:
 ///
 /// ```
@@ -77,7 +77,8 @@ impl<T: ?Sized + fmt::Debug, R, G> fmt::Debug for Guard<T, R, G> {
     }
 }
 
-/// A part borrowed for writing, until this is dropped. See [`Parts::own_mut`](crate::slices::parts::Parts::own_mut).
+/// One or several parts borrowed for writing, until this is dropped. See
+/// [`Parts::own_mut`](crate::slices::parts::Parts::own_mut).
 ///
 /// ```
 /// let mut x = vec![3.0, 1.0, 2.0, 6.0, 5.0, 4.0];
@@ -89,9 +90,10 @@ impl<T: ?Sized + fmt::Debug, R, G> fmt::Debug for Guard<T, R, G> {
 /// drop(parts);
 /// assert_eq!(x, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
 /// ```
-pub type PartMut<'p, T> = Guard<[T], &'p mut [T], Option<BorrowGuard<'p>>>;
+pub type PartMut<'p, T> = Guard<[T], &'p mut [T], PartsGuard<'p>>;
 
-/// A part borrowed for reading, until this is dropped. See [`Parts::part`](crate::slices::parts::Parts::part).
+/// One or several parts borrowed for reading, until this is dropped. See
+/// [`Parts::part`](crate::slices::parts::Parts::part).
 ///
 /// ```
 /// let mut x = vec![1.0, 2.0, 3.0, 4.0];
@@ -102,20 +104,7 @@ pub type PartMut<'p, T> = Guard<[T], &'p mut [T], Option<BorrowGuard<'p>>>;
 /// });
 /// assert_eq!(sums, [7.0, 3.0]);
 /// ```
-pub type PartRef<'p, T> = Guard<[T], &'p [T], Option<BorrowGuard<'p>>>;
-
-/// All parts borrowed for reading, until this is dropped. See [`Parts::whole`](crate::slices::parts::Parts::whole).
-///
-/// ```
-/// let mut x = vec![1, 2, 3, 4];
-/// let parts = hive::Parts::new(&mut x, 2);
-/// let firsts = hive::spmd_map(2, |bee| {
-///     let all: hive::WholeRef<'_, i32> = parts.whole(bee);
-///     all[bee.id()] // it is a slice
-/// });
-/// assert_eq!(firsts, [1, 2]);
-/// ```
-pub type WholeRef<'p, T> = Guard<[T], &'p [T], WholeGuard<'p>>;
+pub type PartRef<'p, T> = Guard<[T], &'p [T], PartsGuard<'p>>;
 
 /// A bee's own value, to read and write until this is dropped. See
 /// [`PerBee::get`](crate::slices::per_bee::PerBee::get).

@@ -10,8 +10,8 @@ use std::{fmt, ptr};
 use crate::memory::plan::Plan;
 use crate::region::bee::Bee;
 use crate::region::split;
-use crate::slices::borrow::{BorrowError, BorrowGuard, BorrowState, BorrowStates, Phase, WholeGuard};
-use crate::slices::guard::{Guard, PartMut, PartRef, WholeRef};
+use crate::slices::borrow::{BorrowError, BorrowState, BorrowStates, Borrower, PartsGuard};
+use crate::slices::guard::{Guard, PartMut, PartRef};
 
 /// A mutable slice in contiguous parts, usually one for each bee. A bee may write to its own part and read those of the
 /// others. Borrows are checked at run time: at any time a part is borrowed by one bee that writes to it, or by any
@@ -198,6 +198,25 @@ impl<'d, T> Parts<'d, T> {
         self.cuts.len() - 1
     }
 
+    /// The numbers of the parts that are the bee's to see to, whatever the size of its team: the first is its own, and
+    /// in a team that is smaller than the number of parts, those of the bees that are missing are dealt out like cards.
+    ///
+    /// A region that is to have a bee for each part is one of [`count`](Self::count) bees. That is not always what
+    /// `hive::bees()` says by then: the hive may have been resized. And nested regions are teams of one.
+    ///
+    /// ```
+    /// use hive::Parts;
+    ///
+    /// let mut x = vec![0.0; 1000];
+    /// let parts = Parts::new(&mut x, 4);
+    /// hive::spmd_all(|bee| parts.of_bee(bee).for_each(|part| parts.part_mut(bee, part).fill(1.0)));
+    /// drop(parts);
+    /// assert_eq!(x, [1.0; 1000]);
+    /// ```
+    pub fn of_bee(&self, bee: &Bee<'_>) -> impl Iterator<Item = usize> + use<T> {
+        (bee.id()..self.count()).step_by(bee.bees())
+    }
+
     /// The indices of part `part`.
     ///
     /// ```
@@ -217,9 +236,8 @@ impl<'d, T> Parts<'d, T> {
     /// Borrows the calling bee's own part, the one with the bee's number, for writing.
     ///
     /// In a team that is smaller than the number of parts, such as a nested region, which is a team of one, nobody has
-    /// the parts of the bees that are missing as its own. Code that may run there goes through all parts, by
-    /// [`part_mut`](Self::part_mut) of `(bee.id()..parts.count()).step_by(bee.bees())`; or it is a loop, by
-    /// [`par_for_mut`](crate::pool::handle::Hive::par_for_mut).
+    /// the parts of the bees that are missing as its own. Code that may run there goes through the parts
+    /// [`of_bee`](Self::of_bee); or it is a loop, by [`par_for_mut`](crate::pool::handle::Hive::par_for_mut).
     ///
     /// ```
     /// let mut x: Vec<f64> = (0..1000).map(f64::from).collect();
@@ -262,9 +280,32 @@ impl<'d, T> Parts<'d, T> {
     #[inline]
     #[track_caller]
     pub fn part_mut(&self, bee: &Bee<'_>, part: usize) -> PartMut<'_, T> {
-        let (range, guard) = self.borrow(bee, part, BorrowState::try_write);
+        self.parts_mut(bee, part..part + 1)
+    }
+
+    /// Borrows neighbouring parts for writing, as one slice.
+    ///
+    /// ```
+    /// // A rotation of two columns of a matrix that is kept by columns.
+    /// let mut matrix: Vec<f64> = (0..12).map(f64::from).collect();
+    /// let columns = hive::Parts::rows(&mut matrix, 3, 4);
+    /// hive::spmd(2, |bee| {
+    ///     let mut pair = columns.parts_mut(bee, 2 * bee.id()..2 * bee.id() + 2);
+    ///     let (first, second) = pair.split_at_mut(3);
+    ///     first.swap_with_slice(second);
+    /// });
+    /// drop(columns);
+    /// assert_eq!(matrix[..6], [3.0, 4.0, 5.0, 0.0, 1.0, 2.0]);
+    /// ```
+    ///
+    /// # Panics
+    /// If there are no such parts, and as [`own_mut`](Self::own_mut) for each of them.
+    #[inline]
+    #[track_caller]
+    pub fn parts_mut(&self, bee: &Bee<'_>, parts: Range<usize>) -> PartMut<'_, T> {
+        let (range, guard) = self.borrow(bee, parts, BorrowState::try_write);
         // SAFETY: the range lies in the slice, which is mutably borrowed for 'd. Until the guard gives the borrow back,
-        // nobody else has this part, and parts do not overlap. If the part could not be borrowed, the range is empty.
+        // nobody else has these parts, and parts do not overlap. If they could not be borrowed, the range is empty.
         unsafe { Guard::new(self.elements(range), guard) }
     }
 
@@ -287,16 +328,54 @@ impl<'d, T> Parts<'d, T> {
     #[inline]
     #[track_caller]
     pub fn part(&self, bee: &Bee<'_>, part: usize) -> PartRef<'_, T> {
-        let (range, guard) = self.borrow(bee, part, BorrowState::try_read);
-        // SAFETY: as in `part_mut`, except that others may also have the part borrowed for reading; nobody has it for
-        // writing.
+        self.parts(bee, part..part + 1)
+    }
+
+    /// Borrows neighbouring parts for reading, as one slice, while others are written to.
+    ///
+    /// This counts one more reader of each of these parts, so it takes as long as that many calls of
+    /// [`part`](Self::part).
+    ///
+    /// ```
+    /// use hive::Parts;
+    ///
+    /// // A triangular system, block by block: each block needs the solution of all blocks before it.
+    /// let (n, block) = (64, 8);
+    /// let entry = |row: usize, column: usize| if row == column { 2.0 } else { 1.0 / (row + column) as f64 };
+    /// let mut x: Vec<f64> = (0..n).map(|row| (0..=row).map(|column| entry(row, column)).sum()).collect();
+    /// let blocks = Parts::rows(&mut x, block, n / block);
+    /// hive::spmd_all(|bee| {
+    ///     for step in 0..blocks.count() {
+    ///         bee.for_range(step..step + 1, |_| {
+    ///             let (solved, mut own) = (blocks.parts(bee, 0..step), blocks.part_mut(bee, step));
+    ///             for i in 0..block {
+    ///                 let row = step * block + i;
+    ///                 let known = solved.iter().chain(&own[..i]).enumerate();
+    ///                 let sum: f64 = known.map(|(column, x)| entry(row, column) * x).sum();
+    ///                 own[i] = (own[i] - sum) / entry(row, row);
+    ///             }
+    ///         });
+    ///     }
+    /// });
+    /// drop(blocks);
+    /// assert!(x.iter().all(|x| (x - 1.0).abs() < 1e-12));
+    /// ```
+    ///
+    /// # Panics
+    /// If there are no such parts, and as [`part`](Self::part) for each of them.
+    #[inline]
+    #[track_caller]
+    pub fn parts(&self, bee: &Bee<'_>, parts: Range<usize>) -> PartRef<'_, T> {
+        let (range, guard) = self.borrow(bee, parts, BorrowState::try_read);
+        // SAFETY: as in `parts_mut`, except that others may also have the parts borrowed for reading; nobody has them
+        // for writing.
         unsafe { Guard::new(self.elements(range), guard) }
     }
 
     /// Borrows all parts for reading, as one slice: what all bees have written before the last barrier.
     ///
-    /// This counts one more reader of each part, so it takes as long as that many calls of [`part`](Self::part): for
-    /// phases in which each bee needs elements from everywhere, such as a vector that a matrix is multiplied by.
+    /// For phases in which each bee needs elements from everywhere, such as a vector that a matrix is multiplied by.
+    /// What holds for [`parts`](Self::parts) holds here.
     ///
     /// ```
     /// use hive::Parts;
@@ -324,20 +403,8 @@ impl<'d, T> Parts<'d, T> {
     /// [`own_mut`](Self::own_mut).
     #[track_caller]
     #[doc(alias("gather", "allgather", "read_all"))]
-    pub fn whole(&self, bee: &Bee<'_>) -> WholeRef<'_, T> {
-        let mut guard = WholeGuard { borrows: &self.borrows, parts: 0 };
-        while guard.parts < self.count() {
-            let (part, phase) = (guard.parts, Phase::of(bee));
-            if let Err(error) = self.borrows.of(part).try_read(phase, part == bee.id()) {
-                report_refusal(error, part, bee);
-                // SAFETY: there is no element in it.
-                return unsafe { Guard::new(self.elements(0..0), guard) };
-            }
-            guard.parts += 1;
-        }
-        // SAFETY: this is the whole slice, which is mutably borrowed for 'd. The parts cover it, and until the guard
-        // gives all of them back, nobody has one for writing.
-        unsafe { Guard::new(self.elements(0..self.cuts[self.count()]), guard) }
+    pub fn whole(&self, bee: &Bee<'_>) -> PartRef<'_, T> {
+        self.parts(bee, 0..self.count())
     }
 
     /// A pointer to these elements.
@@ -346,25 +413,42 @@ impl<'d, T> Parts<'d, T> {
         ptr::slice_from_raw_parts_mut(self.data.wrapping_add(range.start), range.len())
     }
 
-    /// Borrows part number `part` by `acquire`. Returns its indices, and a guard that gives the part back when it is
-    /// dropped. If the part cannot be borrowed, panics; in a destructor that must not panic, returns no indices
-    /// instead.
+    /// Borrows these parts by `acquire`. Returns their indices, and a guard that gives them back when it is dropped. If
+    /// one of them cannot be borrowed, panics; in a destructor that must not panic, returns no indices instead.
     #[inline]
     #[track_caller]
     fn borrow(
         &self,
         bee: &Bee<'_>,
-        part: usize,
-        acquire: impl FnOnce(&BorrowState, Phase, bool) -> Result<(), BorrowError>,
-    ) -> (Range<usize>, Option<BorrowGuard<'_>>) {
-        let range = self.range(part);
-        let state = self.borrows.of(part);
-        match acquire(state, Phase::of(bee), part == bee.id()) {
-            Ok(()) => (range, Some(BorrowGuard(state))),
-            Err(error) => {
+        parts: Range<usize>,
+        acquire: impl Fn(&BorrowState, Borrower) -> Result<(), BorrowError>,
+    ) -> (Range<usize>, PartsGuard<'_>) {
+        let Range { start, end } = parts;
+        let count = self.count();
+        if start > end || end > count {
+            self.refuse_parts(start..end);
+        }
+        let mut guard = PartsGuard { borrows: &self.borrows, parts: start..start };
+        for part in start..end {
+            if let Err(error) = acquire(self.borrows.of(part), Borrower::of(bee, part)) {
                 report_refusal(error, part, bee);
-                (0..0, None)
+                return (0..0, guard);
             }
+            guard.parts.end = part + 1;
+        }
+        (self.cuts[start]..self.cuts[end], guard)
+    }
+
+    /// Panics because there are no such parts.
+    #[cold]
+    #[track_caller]
+    fn refuse_parts(&self, parts: Range<usize>) -> ! {
+        let count = self.count();
+        match parts {
+            Range { start, end } if end == start + 1 => {
+                panic!("there is no part {start}: their numbers are below {count}")
+            }
+            parts => panic!("there are no parts {parts:?}: their numbers are below {count}"),
         }
     }
 }

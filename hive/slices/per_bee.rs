@@ -9,7 +9,7 @@ use std::fmt;
 use crossbeam_utils::CachePadded;
 
 use crate::region::bee::Bee;
-use crate::slices::borrow::{BorrowError, BorrowGuard, BorrowState, Phase};
+use crate::slices::borrow::{BorrowError, BorrowGuard, BorrowState, Borrower};
 use crate::slices::guard::{Guard, PerBeeMut, PerBeeRef};
 
 /// A value for each bee of a team, each in cache lines of its own: scratch space, counters, partial results. In a
@@ -117,14 +117,13 @@ impl<T> PerBee<T> {
         &self,
         bee: &Bee<'_>,
         id: usize,
-        acquire: impl Fn(&BorrowState, Phase, bool) -> Result<(), BorrowError>,
+        acquire: impl Fn(&BorrowState, Borrower) -> Result<(), BorrowError>,
     ) -> (*mut T, BorrowGuard<'_>) {
         let Some(OwnValue { borrow: state, value }) = self.values.get(id).map(|own| &**own) else {
             panic!("there are values for {} bees, and none for bee {id}", self.values.len());
         };
-        let acquire = |phase| acquire(state, phase, id == bee.id());
-        if let Err(error) = acquire(Phase::of(bee)) {
-            refuse_in_phase(bee, id, error, acquire);
+        if let Err(error) = acquire(state, Borrower::of(bee, id)) {
+            refuse_in_phase(bee, id, error, |by| acquire(state, by));
         }
         (value.get(), BorrowGuard(state))
     }
@@ -181,7 +180,7 @@ impl<T> PerBee<T> {
         T: Sync,
     {
         self.values.iter().enumerate().map(|(id, own)| {
-            own.borrow.try_read(Phase::default(), false).unwrap_or_else(|error| refuse(id, error));
+            own.borrow.try_read(Borrower::OUTSIDE).unwrap_or_else(|error| refuse(id, error));
             // SAFETY: as in `of`.
             unsafe { Guard::new(own.value.get(), BorrowGuard(&own.borrow)) }
         })
@@ -228,14 +227,14 @@ fn refuse_in_phase(
     bee: &Bee<'_>,
     id: usize,
     error: BorrowError,
-    borrow: impl FnOnce(Phase) -> Result<(), BorrowError>,
+    borrow: impl FnOnce(Borrower) -> Result<(), BorrowError>,
 ) {
-    let is_lent = matches!(error, BorrowError::BeingWritten | BorrowError::BeingRead | BorrowError::TooManyReaders);
+    let is_lent = error.is_held() || error == BorrowError::TooManyReaders;
     if is_lent || bee.context.may_unwind() {
         refuse(id, error);
     }
     bee.context.panic_or_fail(format_args!("the value of bee {id} is borrowed without a barrier"));
-    if let Err(error) = borrow(Phase::default()) {
+    if let Err(error) = borrow(Borrower::OUTSIDE) {
         refuse(id, error);
     }
 }
@@ -244,6 +243,5 @@ fn refuse_in_phase(
 #[cold]
 #[track_caller]
 fn refuse(id: usize, error: BorrowError) -> ! {
-    let is_out = matches!(error, BorrowError::BeingWritten | BorrowError::BeingRead);
-    panic!("the value of bee {id} {}{error}", if is_out { "is out already: it " } else { "" })
+    panic!("the value of bee {id} {}{error}", if error.is_held() { "is out already: it " } else { "" })
 }
