@@ -93,9 +93,13 @@ macro_rules! current_hive {
     }};
 }
 
-// After `current_hive!`, which it uses.
+// After `current_hive!`, which they use.
+mod loops;
 mod regions;
 
+pub use loops::{
+    par_argmin, par_dot, par_find, par_for_until, par_items, par_map, par_min_max, par_sum, par_tiles_mut,
+};
 pub use regions::{
     par_for_mut, par_rows_mut, par_zip_mut, spmd, spmd_all, spmd_all_map, spmd_map, spmd_reduce, try_spmd,
 };

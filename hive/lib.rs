@@ -108,7 +108,8 @@ mod topology;
 mod tuning;
 
 pub use crate::global::{
-    bees, broadcast, global, install, join, keep_spinning, par_for, par_for_mut, par_reduce, par_rows_mut, par_scan,
+    bees, broadcast, global, install, join, keep_spinning, par_argmin, par_dot, par_find, par_for, par_for_mut,
+    par_for_until, par_items, par_map, par_min_max, par_reduce, par_rows_mut, par_scan, par_sum, par_tiles_mut,
     par_zip_mut, report, resize, scope, spawn, spawn_on, spmd, spmd_all, spmd_all_map, spmd_map, spmd_reduce, stats,
     stop_spinning, try_spmd, wait_until_parked,
 };
@@ -118,6 +119,7 @@ pub use crate::hives::hive_set::HiveSet;
 pub use crate::loops::schedule::Schedule;
 pub use crate::loops::shared_loop::Loop;
 pub use crate::loops::slice_schedule::SliceSchedule;
+pub use crate::loops::stop::Stop;
 pub use crate::loops::tiles::Tiles;
 pub use crate::memory::mapping::node_of;
 pub use crate::memory::moves::{Move, Moves};
@@ -139,9 +141,11 @@ pub use crate::region::bee::Bee;
 pub use crate::region::collective::ByCopy;
 pub use crate::region::collective::ordered::Ordered;
 pub use crate::slices::guard::{Guard, PartMut, PartRef, PerBeeMut, PerBeeRef};
-pub use crate::slices::par_mut::MutSlices;
+pub use crate::slices::par_mut::{MutSlices, Rows};
 pub use crate::slices::parts::Parts;
 pub use crate::slices::per_bee::PerBee;
+pub use crate::slices::shared_slice::{SharedSlice, Word};
+pub use crate::slices::tiles_mut::TileMut;
 pub use crate::sys::parse_error::{ParseError, ParseErrorKind};
 pub use crate::tasks::caller::{CurrentBee, current, yield_now};
 pub use crate::tasks::scope::Scope;

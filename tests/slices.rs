@@ -322,3 +322,61 @@ fn a_plan_with_a_minimum_of_work_runs_each_index_once_and_in_order() {
         assert_eq!(hive.par_reduce(&plan, &concat, digits), "01234567");
     }
 }
+
+#[test]
+fn neighbouring_parts_are_one_slice() {
+    let hive = Hive::new(2).unwrap();
+    let mut data: Vec<usize> = (0..10).collect();
+    let parts = Parts::new(&mut data, 5);
+    hive.spmd(2, |bee| {
+        // One bee writes to the last parts while both read the first ones.
+        assert_eq!(parts.parts(bee, 0..3)[..], [0, 1, 2, 3, 4, 5]);
+        if bee.is_queen() {
+            parts.parts_mut(bee, 3..5).fill(7);
+        }
+        assert!(parts.parts(bee, 2..2).is_empty());
+        bee.barrier();
+        assert_eq!(parts.whole(bee)[4..], [4, 5, 7, 7, 7, 7]);
+    });
+    let refused =
+        |range: std::ops::Range<usize>| panic_message(|| hive.spmd(1, |bee| drop(parts.parts(bee, range.clone()))));
+    assert!(refused(3..6).contains("there are no parts 3..6: their numbers are below 5"));
+    assert!(refused(5..6).contains("there is no part 5"));
+    // A part that cannot be had gives back those before it.
+    let message = panic_message(|| {
+        hive.spmd(1, |bee| {
+            let _held = parts.part_mut(bee, 2);
+            drop(parts.parts(bee, 0..5));
+        });
+    });
+    assert!(message.contains("part 2: it is being written to, by this bee itself: drop the guard"), "{message}");
+    hive.spmd(1, |bee| parts.parts_mut(bee, 0..5).fill(0));
+}
+
+#[test]
+fn a_guard_that_lives_on_past_a_barrier_is_named() {
+    let hive = Hive::new(2).unwrap();
+    let mut data = vec![0; 4];
+    let parts = Parts::new(&mut data, 2);
+    let message = panic_message(|| {
+        hive.spmd(2, |bee| {
+            let guard = (bee.id() == 1).then(|| parts.part(bee, 0));
+            bee.barrier();
+            if guard.is_some() {
+                parts.part_mut(bee, 0).fill(1);
+            }
+        });
+    });
+    assert_contains_all(&message, &["bee 1 cannot have part 0", "by this bee itself since before the last barrier"]);
+}
+
+#[test]
+fn the_parts_of_a_bee_are_all_parts_of_the_team() {
+    let mut data = vec![0; 7];
+    for bees in 1..5 {
+        let parts = Parts::new(&mut data, 7);
+        let hive = Hive::new(bees).unwrap();
+        hive.spmd(bees, |bee| parts.of_bee(bee).for_each(|part| parts.part_mut(bee, part)[0] += 1));
+    }
+    assert_eq!(data, [4; 7]);
+}

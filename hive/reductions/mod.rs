@@ -7,6 +7,7 @@
 pub(crate) mod block_tree;
 pub(crate) mod par_reduce;
 pub(crate) mod par_scan;
+pub(crate) mod par_sum;
 pub(crate) mod plain_blocks;
 pub(crate) mod reduce_over;
 pub(crate) mod reduction;

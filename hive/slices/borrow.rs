@@ -96,7 +96,7 @@ impl Borrower {
     }
 
     /// Whoever has all parts, outside of regions.
-    pub(crate) const OUTSIDE: Self = Self { phase: Phase(0), bee: u32::MAX, is_own: false };
+    pub(crate) const OUTSIDE: Self = Self { phase: Phase(0), bee: NOBODY - 1, is_own: false };
 }
 
 /// Why a part cannot be borrowed.
@@ -167,9 +167,12 @@ impl fmt::Display for BorrowError {
 #[derive(Default)]
 pub(crate) struct BorrowState {
     word: AtomicU64,
-    /// The bee that was the last to borrow the part, for messages.
+    /// The bee that was the last to borrow the part, for messages; or `NOBODY`, or 0, if that has given it back.
     last_bee: AtomicU32,
 }
+
+/// Not a bee's number.
+const NOBODY: u32 = u32::MAX;
 
 impl BorrowState {
     /// Borrows the part for writing. Allowed if nobody has it borrowed, and it has not been read in this phase; if the
@@ -230,8 +233,7 @@ impl BorrowState {
     /// Who has the part, whose state is `word`, as far as a bee is concerned that cannot have it.
     #[cold]
     fn holder(&self, word: BorrowWord, by: Borrower) -> Holder {
-        // Relaxed: it is the bee's own number if the bee has stored it itself. Another bee may be between its borrow and
-        // its store; then the message is the one without a name.
+        // Relaxed: it is the bee's own number only if the bee has stored it itself and not given the part back since.
         let is_itself = self.last_bee.load(Ordering::Relaxed) == by.bee;
         match is_itself && (word.count() == 1) {
             true if word.phase() == by.phase => Holder::Itself,
@@ -247,6 +249,8 @@ impl BorrowState {
         // itself. As long as somebody reads the part, each value of the word says so.
         let word = BorrowWord(self.word.load(Ordering::Relaxed));
         debug_assert!(word.count() > 0, "given back without having been lent");
+        // Relaxed: for messages only, as in `try_borrow`. Another reader may lose its name by this.
+        self.last_bee.store(NOBODY, Ordering::Relaxed);
         // Release, both: pairs with the Acquire in `try_borrow`; what this borrower did to the part happens before the
         // next borrow.
         if word.is_write() {

@@ -10,32 +10,76 @@ use crate::loops::slice_schedule::SliceSchedule;
 use crate::memory::numa_vec::NumaVec;
 use crate::pool::handle::Hive;
 use crate::region::bee::Bee;
-use crate::slices::parts::count_rows;
+use crate::slices::count_rows;
 
-/// A pointer to the start of the slice, for all bees of the region.
-pub struct SlicePtr<T>(*mut T);
+/// The start of rows that all have the same width, for all bees of a region.
+pub struct RowsPtr<T> {
+    data: *mut T,
+    width: usize,
+}
 
-// SAFETY: all that a shared `SlicePtr` gives out are parts of the slice. By the contract of `range_mut` they do not
-// overlap, so each element is accessed by one thread at a time, which `T: Send` allows.
-unsafe impl<T: Send> Sync for SlicePtr<T> {}
+// SAFETY: all that a shared `RowsPtr` gives out are rows of a slice. By the contract of `rows_mut` they do not overlap,
+// so each element is accessed by one thread at a time, which `T: Send` allows.
+unsafe impl<T: Send> Sync for RowsPtr<T> {}
 
-impl<T> SlicePtr<T> {
-    /// The elements of `range`, to write to.
+impl<T> RowsPtr<T> {
+    pub(super) fn new(data: &mut [T], width: usize) -> Self {
+        Self { data: data.as_mut_ptr(), width }
+    }
+
+    /// The elements of these rows, to write to.
     ///
     /// # Safety
-    /// - `range` lies in the slice.
+    /// - The slice has these rows.
     /// - The slice stays mutably borrowed for `'s`.
     /// - Nobody else gets any of these elements during `'s`.
     #[inline(always)]
-    unsafe fn range_mut<'s>(&self, range: Range<usize>) -> &'s mut [T] {
-        // SAFETY: the caller promises that the range lies in the slice, that the slice lives for `'s`, and that nobody
+    unsafe fn rows_mut<'s>(&self, rows: Range<usize>) -> &'s mut [T] {
+        let (start, len) = (rows.start * self.width, rows.len() * self.width);
+        // SAFETY: the caller promises that the rows lie in the slice, that the slice lives for `'s`, and that nobody
         // else has these elements.
-        unsafe { std::slice::from_raw_parts_mut(self.0.wrapping_add(range.start), range.len()) }
+        unsafe { std::slice::from_raw_parts_mut(self.data.wrapping_add(start), len) }
     }
 }
 
-/// Two to four slices of the same length that a loop writes to: a tuple of `&mut` slices, vectors, arrays or
-/// [`NumaVec`]s. [`par_zip_mut`](Hive::par_zip_mut) takes it.
+/// A slice as rows of `width` elements, for [`par_zip_mut`](Hive::par_zip_mut) over slices whose rows are of different
+/// widths.
+///
+/// ```
+/// use hive::{Rows, Schedule};
+///
+/// // Forces on 100 bodies, from their positions in three dimensions, and their energies.
+/// let x = vec![2.0; 300];
+/// let (mut force, mut energy) = (vec![0.0; 300], vec![0.0; 100]);
+/// hive::par_zip_mut((Rows::new(&mut force, 3), &mut energy), Schedule::Static, |bodies, (force, energy), _| {
+///     let x = &x[3 * bodies.start..3 * bodies.end];
+///     for ((x, force), energy) in x.chunks_exact(3).zip(force.chunks_exact_mut(3)).zip(energy) {
+///         force.copy_from_slice(&[-x[0], -x[1], -x[2]]);
+///         *energy = x.iter().map(|x| x * x / 2.0).sum();
+///     }
+/// });
+/// assert_eq!((force[299], energy[99]), (-2.0, 6.0));
+/// ```
+#[derive(Debug)]
+pub struct Rows<'a, T> {
+    data: &'a mut [T],
+    width: usize,
+}
+
+impl<'a, T> Rows<'a, T> {
+    /// `data` as rows of `width` elements.
+    ///
+    /// # Panics
+    /// If `width` is 0, or the last row is incomplete.
+    #[track_caller]
+    pub fn new(data: &'a mut [T], width: usize) -> Self {
+        count_rows(data.len(), width);
+        Self { data, width }
+    }
+}
+
+/// What a loop writes to at once: a tuple of two to eight, each a `&mut` slice, vector, array or [`NumaVec`], or
+/// [`Rows`]. [`par_zip_mut`](Hive::par_zip_mut) takes it.
 ///
 /// ```
 /// let (mut x, mut y) = (vec![0.0; 100], [1_u8; 100]);
@@ -43,20 +87,14 @@ impl<T> SlicePtr<T> {
 ///     assert_eq!((x.len(), y.len()), (range.len(), range.len()));
 /// });
 /// ```
-#[diagnostic::on_unimplemented(
-    message = "a loop writes to a tuple of two, three or four `&mut` slices, vectors, arrays or `NumaVec`s of one length",
-    label = "not such a tuple",
-    note = "for more slices, or rows of different widths: `Parts` of each, made before, and `parts.part_mut(bee, i)` in \
-            a `par_for`; or one slice of structs"
-)]
 pub trait MutSlices: sealed::Slices {}
 
 #[diagnostic::do_not_recommend]
 impl<S: sealed::Slices> MutSlices for S {}
 
-/// What can be seen as one mutable slice. Programs cannot add to it.
+/// What can be seen as mutable rows. Programs cannot add to it.
 mod sealed {
-    use super::Range;
+    use super::{Range, RowsPtr};
 
     /// Something that has a slice to write to.
     pub trait SliceLike {
@@ -65,21 +103,45 @@ mod sealed {
         fn slice(&mut self) -> &mut [Self::Item];
     }
 
-    /// A tuple of them.
-    pub trait Slices {
-        /// Pointers to all slices.
-        type Pointers: Sync;
-        /// The elements of one range of indices.
+    /// The rows of one slice.
+    pub trait MutRows {
+        type Item: Send;
+        /// The elements of some rows.
         type Part;
 
-        /// The pointers, and the lengths, of which there are as many as there are slices.
-        fn into_pointers(self) -> (Self::Pointers, Vec<usize>);
+        /// The rows, and how many there are.
+        fn into_rows(self) -> (RowsPtr<Self::Item>, usize);
 
-        /// The elements of `range` in all slices.
+        /// The elements of these rows.
         ///
         /// # Safety
-        /// `range` lies in each of the slices, and no other call gets any of its indices.
-        unsafe fn part(pointers: &Self::Pointers, range: Range<usize>) -> Self::Part;
+        /// `pointer` is what `into_rows` has returned, of a value that has so many rows, and no other call gets any of
+        /// them.
+        unsafe fn part(pointer: &RowsPtr<Self::Item>, rows: Range<usize>) -> Self::Part;
+    }
+
+    /// A tuple of them.
+    #[diagnostic::on_unimplemented(
+        message = "a loop writes to a tuple of two to eight: `&mut` slices, vectors, arrays, `NumaVec`s, or `Rows`",
+        label = "not such a tuple",
+        note = "for a single slice: `par_for_mut`; for more than eight: one slice of structs, or `Parts` of each, made \
+                before, and `parts.part_mut(bee, i)` in a `par_for`"
+    )]
+    pub trait Slices {
+        /// The rows of all slices.
+        type Pointers: Sync;
+        /// The elements of one range of rows.
+        type Part;
+
+        /// The pointers, the numbers of rows, of which there are as many as there are slices, and how many elements a
+        /// row of each has together.
+        fn into_pointers(self) -> (Self::Pointers, Vec<usize>, usize);
+
+        /// The elements of `rows` in all slices.
+        ///
+        /// # Safety
+        /// Each of the slices has these rows, and no other call gets any of them.
+        unsafe fn part(pointers: &Self::Pointers, rows: Range<usize>) -> Self::Part;
     }
 }
 
@@ -97,31 +159,66 @@ macro_rules! slice_like {
 
 slice_like!([T]; Vec<T>; NumaVec<T>; [T; N], N;);
 
-macro_rules! slices {
-    ($($name:ident $life:lifetime $place:tt),*) => {
-        impl<$($life,)* $($name: sealed::SliceLike + ?Sized),*> sealed::Slices for ($(&$life mut $name,)*) {
-            type Pointers = ($(SlicePtr<$name::Item>,)*);
-            type Part = ($(&$life mut [$name::Item],)*);
+impl<'a, V: sealed::SliceLike + ?Sized> sealed::MutRows for &'a mut V {
+    type Item = V::Item;
+    type Part = &'a mut [V::Item];
 
-            fn into_pointers(self) -> (Self::Pointers, Vec<usize>) {
-                let slices = ($(self.$place.slice(),)*);
-                let lengths = vec![$(slices.$place.len()),*];
-                (($(SlicePtr(slices.$place.as_mut_ptr()),)*), lengths)
+    fn into_rows(self) -> (RowsPtr<V::Item>, usize) {
+        let slice = self.slice();
+        (RowsPtr::new(slice, 1), slice.len())
+    }
+
+    #[inline(always)]
+    unsafe fn part(pointer: &RowsPtr<V::Item>, rows: Range<usize>) -> &'a mut [V::Item] {
+        // SAFETY: the caller promises that the slice has the rows, and that nobody else gets them. `into_rows` has
+        // taken the mutable borrow, so they are nobody else's for that long.
+        unsafe { pointer.rows_mut(rows) }
+    }
+}
+
+impl<'a, T: Send> sealed::MutRows for Rows<'a, T> {
+    type Item = T;
+    type Part = &'a mut [T];
+
+    fn into_rows(self) -> (RowsPtr<T>, usize) {
+        (RowsPtr::new(self.data, self.width), self.data.len() / self.width)
+    }
+
+    #[inline(always)]
+    unsafe fn part(pointer: &RowsPtr<T>, rows: Range<usize>) -> &'a mut [T] {
+        // SAFETY: as above.
+        unsafe { pointer.rows_mut(rows) }
+    }
+}
+
+macro_rules! slices {
+    ($($name:ident $place:tt),*) => {
+        impl<$($name: sealed::MutRows),*> sealed::Slices for ($($name,)*) {
+            type Pointers = ($(RowsPtr<$name::Item>,)*);
+            type Part = ($($name::Part,)*);
+
+            fn into_pointers(self) -> (Self::Pointers, Vec<usize>, usize) {
+                let rows = ($(self.$place.into_rows(),)*);
+                let (counts, width) = (vec![$(rows.$place.1),*], 0 $(+ rows.$place.0.width)*);
+                (($(rows.$place.0,)*), counts, width)
             }
 
             #[inline(always)]
-            unsafe fn part(pointers: &Self::Pointers, range: Range<usize>) -> Self::Part {
-                // SAFETY: the caller promises that the range lies in each slice, and that nobody else gets these
-                // elements. `into_pointers` has taken the mutable borrows, so they are nobody else's for that long.
-                ($(unsafe { pointers.$place.range_mut(range.clone()) },)*)
+            unsafe fn part(pointers: &Self::Pointers, rows: Range<usize>) -> Self::Part {
+                // SAFETY: the caller promises what each of the slices asks for.
+                ($(unsafe { $name::part(&pointers.$place, rows.clone()) },)*)
             }
         }
     };
 }
 
-slices!(A 'a 0, B 'b 1);
-slices!(A 'a 0, B 'b 1, C 'c 2);
-slices!(A 'a 0, B 'b 1, C 'c 2, D 'd 3);
+slices!(A 0, B 1);
+slices!(A 0, B 1, C 2);
+slices!(A 0, B 1, C 2, D 3);
+slices!(A 0, B 1, C 2, D 3, E 4);
+slices!(A 0, B 1, C 2, D 3, E 4, F 5);
+slices!(A 0, B 1, C 2, D 3, E 4, F 5, G 6);
+slices!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
 
 impl Hive {
     /// Runs `body` for all elements of `data`, which `schedule` divides among all bees of the hive: a
@@ -177,18 +274,19 @@ impl Hive {
         F: Fn(Range<usize>, &mut [T], &Bee<'_>) + Sync,
     {
         let rows = count_rows(data.len(), width);
-        let slice = SlicePtr(data.as_mut_ptr());
+        let slice = RowsPtr::new(data, width);
         self.run_weighted(schedule.loop_over(rows), width, move |rows, bee| {
-            // SAFETY: `loop_over` has made sure that the loop passes only rows below `rows`, so the range lies in the
-            // slice. The slice stays borrowed, since `par_for` returns only after all bees are done. And the loop runs
+            // SAFETY: `loop_over` has made sure that the loop passes only rows below their number, so the slice has
+            // them. The slice stays borrowed, since `par_for` returns only after all bees are done. And the loop runs
             // each row at most once, so nobody else gets these elements.
-            let part = unsafe { slice.range_mut(rows.start * width..rows.end * width) };
+            let part = unsafe { slice.rows_mut(rows.clone()) };
             body(rows, part, bee);
         });
     }
 
-    /// As [`par_for_mut`](Self::par_for_mut), for a loop that writes to two, three or four slices of the same length:
-    /// `body` gets a range of indices, a tuple of the elements with these indices, and the bee.
+    /// As [`par_for_mut`](Self::par_for_mut), for a loop that writes to two to eight slices of the same length: `body`
+    /// gets a range of indices, a tuple of the elements with these indices, and the bee. Slices of different lengths
+    /// are as many [`Rows`] each.
     ///
     /// ```
     /// // A step of two vectors at once.
@@ -203,19 +301,20 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// If the slices are not of the same length, and as [`par_for_mut`](Self::par_for_mut).
+    /// If the slices are not of the same length, or have not the same number of rows, and as
+    /// [`par_for_mut`](Self::par_for_mut).
     #[track_caller]
     #[doc(alias("zip", "par_iter_mut", "izip", "multizip"))]
     pub fn par_zip_mut<S: MutSlices, F>(&self, slices: S, schedule: impl SliceSchedule, body: F)
     where
         F: Fn(Range<usize>, S::Part, &Bee<'_>) + Sync,
     {
-        let (pointers, lengths) = slices.into_pointers();
+        let (pointers, lengths, width) = slices.into_pointers();
         let len = lengths[0];
         assert!(lengths.iter().all(|other| *other == len), "slices of different lengths: {lengths:?}");
-        self.run_weighted(schedule.loop_over(len), lengths.len(), move |range, bee| {
-            // SAFETY: `loop_over` has made sure that the loop passes only indices below `len`, the length of each
-            // slice. The loop runs each index at most once.
+        self.run_weighted(schedule.loop_over(len), width, move |range, bee| {
+            // SAFETY: `loop_over` has made sure that the loop passes only indices below `len`, the number of rows of
+            // each slice. The loop runs each index at most once.
             let part = unsafe { S::part(&pointers, range.clone()) };
             body(range, part, bee);
         });

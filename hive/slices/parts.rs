@@ -11,6 +11,7 @@ use crate::memory::plan::Plan;
 use crate::region::bee::Bee;
 use crate::region::split;
 use crate::slices::borrow::{BorrowError, BorrowState, BorrowStates, Borrower, PartsGuard};
+use crate::slices::count_rows;
 use crate::slices::guard::{Guard, PartMut, PartRef};
 
 /// A mutable slice in contiguous parts, usually one for each bee. A bee may write to its own part and read those of the
@@ -451,17 +452,6 @@ impl<'d, T> Parts<'d, T> {
             parts => panic!("there are no parts {parts:?}: their numbers are below {count}"),
         }
     }
-}
-
-/// How many rows of `width` elements a slice of `len` elements has.
-///
-/// # Panics
-/// If `width` is 0, or the last row is incomplete.
-#[track_caller]
-pub(crate) fn count_rows(len: usize, width: usize) -> usize {
-    assert!(width > 0, "a row of 0 elements");
-    assert!(len % width == 0, "{len} elements are no whole number of rows of {width}");
-    len / width
 }
 
 /// Panics with the reason why the bee cannot borrow the part. In a destructor that must not panic, makes the region

@@ -1,0 +1,169 @@
+//! Loops that end early: a word that somebody sets, or a deadline, which they look at between chunks (`Stop`), and the
+//! search for an index (`Hive::par_find`), whose word is the best index that has been found.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::loops::schedule::Schedule;
+use crate::loops::shared_loop::Loop;
+use crate::pool::handle::Hive;
+use crate::region::bee::Bee;
+
+/// Into how many pieces a chunk is cut, between which the loop looks whether it is to end.
+const PIECES: usize = 32;
+
+/// Says that work is to end early: because somebody has called [`stop`](Self::stop), on whatever thread, or because a
+/// deadline has passed. [`Hive::par_for_until`] asks between two chunks; any other work may ask for itself.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// // As many terms as there is time for, on two bees.
+/// let stop = hive::Stop::after(Duration::from_millis(2));
+/// let terms = hive::spmd_map(2, |bee| {
+///     (bee.id()..).step_by(bee.bees()).take_while(|_| !stop.is_stopped()).map(|i| 1.0 / (i + 1) as f64).sum::<f64>()
+/// });
+/// println!("{} after 2 ms", terms.iter().sum::<f64>());
+/// ```
+#[derive(Debug, Default)]
+#[doc(alias("cancel", "CancellationToken", "deadline", "timeout"))]
+pub struct Stop {
+    is_stopped: AtomicBool,
+    deadline: Option<Instant>,
+}
+
+impl Stop {
+    /// Nobody has stopped anything yet, and no time will.
+    pub const fn new() -> Self {
+        Self { is_stopped: AtomicBool::new(false), deadline: None }
+    }
+
+    /// Stops at `deadline`, if nobody does so before.
+    pub const fn at(deadline: Instant) -> Self {
+        Self { is_stopped: AtomicBool::new(false), deadline: Some(deadline) }
+    }
+
+    /// Stops after so long a time, counted from now. A time that is too long for the clock is none.
+    pub fn after(time: Duration) -> Self {
+        Self { is_stopped: AtomicBool::new(false), deadline: Instant::now().checked_add(time) }
+    }
+
+    /// Stops whatever goes by this, for good.
+    pub fn stop(&self) {
+        // Release: pairs with the Acquire in `is_stopped`; who finds the work stopped sees why.
+        self.is_stopped.store(true, Ordering::Release);
+    }
+
+    /// Whether the work is to end. With a deadline this reads a clock, which takes some 30 ns; without one it takes one
+    /// load.
+    #[inline]
+    pub fn is_stopped(&self) -> bool {
+        // Acquire: pairs with the Release in `stop`.
+        self.is_stopped.load(Ordering::Acquire) || self.deadline.is_some_and(|deadline| self.has_passed(deadline))
+    }
+
+    #[cold]
+    fn has_passed(&self, deadline: Instant) -> bool {
+        let has_passed = Instant::now() >= deadline;
+        if has_passed {
+            self.stop();
+        }
+        has_passed
+    }
+}
+
+impl Hive {
+    /// As [`par_for`](Self::par_for), but once `stop` [is stopped](Stop::is_stopped), no bee begins with more indices.
+    /// Returns whether all have been run. Chunks are cut into up to 32 pieces, between which each bee asks; so `body`
+    /// is called for shorter ranges than the schedule says.
+    ///
+    /// ```
+    /// use hive::{Schedule, Stop};
+    ///
+    /// // A check that ends with the first fault that anybody finds.
+    /// let data: Vec<u32> = (0..100_000).map(|i| i % 50_000).collect();
+    /// let stop = Stop::new();
+    /// let is_done = hive::par_for_until((0..data.len(), Schedule::Dynamic(1024)), &stop, |range, _| {
+    ///     if range.clone().any(|i| data[i] != i as u32) {
+    ///         stop.stop();
+    ///     }
+    /// });
+    /// assert!(!is_done);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`par_for`](Self::par_for).
+    #[track_caller]
+    #[doc(alias("cancellation", "omp cancel", "try_for_each", "break"))]
+    pub fn par_for_until<F>(&self, work: impl Into<Loop>, stop: &Stop, body: F) -> bool
+    where
+        F: Fn(Range<usize>, &Bee<'_>) + Sync,
+    {
+        let is_cut_short = AtomicBool::new(false);
+        self.run_weighted(work.into(), 1, |range, bee| {
+            for piece in pieces(range) {
+                if stop.is_stopped() {
+                    // Relaxed: the loop's end orders it.
+                    return is_cut_short.store(true, Ordering::Relaxed);
+                }
+                body(piece, bee);
+            }
+        });
+        !is_cut_short.into_inner()
+    }
+
+    /// The first index of `range` for which `is_it` returns true. Bees that are ahead of one that has been found stop;
+    /// which indices are tried besides is chance.
+    ///
+    /// ```
+    /// let data: Vec<u64> = (0..100_000).map(|i| i * i % 9973).collect();
+    /// assert_eq!(hive::par_find(0..data.len(), |i| data[i] == 8), data.iter().position(|x| *x == 8));
+    /// assert_eq!(hive::par_find(0..data.len(), |i| data[i] == 9973), None);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`par_for`](Self::par_for).
+    #[track_caller]
+    #[doc(alias("find_first", "position_first", "position_any", "any", "all", "search"))]
+    pub fn par_find(&self, range: Range<usize>, is_it: impl Fn(usize) -> bool + Sync) -> Option<usize> {
+        /// Longer chunks would be searched in vain after the index has been found.
+        const LONGEST_CHUNK: usize = 4096;
+        let chunk = (range.len() / 64).clamp(1, LONGEST_CHUNK);
+        let first = AtomicUsize::new(usize::MAX);
+        self.par_for((range, Schedule::Dynamic(chunk)), |range, _| {
+            for mut piece in pieces(range) {
+                // Relaxed, both: the index is all that there is, and the loop's end orders it.
+                if piece.start > first.load(Ordering::Relaxed) {
+                    return;
+                }
+                if let Some(index) = piece.find(|index| is_it(*index)) {
+                    first.fetch_min(index, Ordering::Relaxed);
+                    return;
+                }
+            }
+        });
+        Some(first.into_inner()).filter(|index| *index < usize::MAX)
+    }
+}
+
+/// The pieces of a range, none of which is empty.
+fn pieces(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let len = range.len().div_ceil(PIECES).max(1);
+    let end = range.end;
+    range.step_by(len).map(move |start| start..end.min(start.saturating_add(len)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_cover_a_range() {
+        for range in [0..0, 5..6, 3..34, 0..1000, usize::MAX - 70..usize::MAX] {
+            let all: Vec<_> = pieces(range.clone()).collect();
+            assert!(all.len() <= PIECES && all.iter().all(|piece| !piece.is_empty()));
+            assert!(all.into_iter().flatten().eq(range));
+        }
+    }
+}
