@@ -164,15 +164,20 @@ impl fmt::Display for BorrowError {
 }
 
 /// The borrow state of one part. Changed by the bees that borrow the part and give it back.
-#[derive(Default)]
 pub(crate) struct BorrowState {
     word: AtomicU64,
-    /// The bee that was the last to borrow the part, for messages; or `NOBODY`, or 0, if that has given it back.
+    /// The bee that was the last to borrow the part, for messages; or `NOBODY`, if that has given it back.
     last_bee: AtomicU32,
 }
 
 /// Not a bee's number.
 const NOBODY: u32 = u32::MAX;
+
+impl Default for BorrowState {
+    fn default() -> Self {
+        Self { word: AtomicU64::new(0), last_bee: AtomicU32::new(NOBODY) }
+    }
+}
 
 impl BorrowState {
     /// Borrows the part for writing. Allowed if nobody has it borrowed, and it has not been read in this phase; if the
@@ -333,7 +338,7 @@ mod tests {
             (Ok(()), Ok(()), Err(BorrowError::BeingRead(Holder::Others)))
         );
         state.release();
-        assert_eq!(state.try_write(own), Err(BorrowError::BeingRead(Holder::Itself)));
+        assert_eq!(state.try_write(own), Err(BorrowError::BeingRead(Holder::Others)), "its name went with the other");
         state.release();
         assert_eq!(state.try_write(other), Ok(()));
     }
