@@ -1,6 +1,6 @@
 //! The calls by which a bee meets the others of its team, or shares work with them: barriers, the collective
-//! operations, loops, `ordered`. Which of them a bee is in the middle of, and what becomes of a region in which one
-//! ends by a panic.
+//! operations, loops, `ordered`, `wait_for`. Which of them a bee is in the middle of, and what becomes of a region in
+//! which one ends by a panic.
 //!
 //! Each of them begins with [`RegionContext::begin_call`] (a barrier: with the same check) and ends with [`Call::end`].
 //! In between runs the call's *work*, the closure that the program has given to it. Two rules hold for all of them,
@@ -54,8 +54,8 @@ impl Drop for Call<'_> {
 /// Whether a bee may call `inner` in the work of `outer`.
 fn is_allowed_in(inner: Operation, outer: Operation) -> bool {
     match outer {
-        // Its turns are those of the loop's indices.
-        Operation::ForRange => inner == Operation::Ordered,
+        // Turns are those of the loop's indices, and a signal is sent to whom it may concern.
+        Operation::ForRange => matches!(inner, Operation::Ordered | Operation::Signal | Operation::WaitFor),
         // At its end there is no barrier, so the bees may meet in the middle. If they do not all come equally often, a
         // barrier tells. Nothing would tell it of another loop that has no barrier either.
         Operation::ForEach => inner != Operation::ForEach,

@@ -40,10 +40,12 @@ pub(crate) enum Operation {
     ParScan,
     /// The operation on several hives. This is what the bees of each hive do among themselves for it.
     AllReduceOfHives,
-    /// These three show no values.
+    /// These show no values.
     Barrier,
     ForEach,
     Ordered,
+    Signal,
+    WaitFor,
 }
 
 impl Operation {
@@ -64,6 +66,8 @@ impl Operation {
             Self::Barrier => "barrier",
             Self::ForEach => "for_each",
             Self::Ordered => "ordered",
+            Self::Signal => "signal",
+            Self::WaitFor => "wait_for",
         }
     }
 }

@@ -26,6 +26,7 @@ pub(crate) mod queen_lock;
 pub(crate) mod region_context;
 pub(crate) mod region_mode;
 pub(crate) mod shape;
+pub(crate) mod signal;
 pub(crate) mod single;
 pub(crate) mod stand_in;
 pub(crate) mod start_line;

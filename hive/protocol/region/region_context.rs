@@ -141,6 +141,18 @@ impl<'c> RegionContext<'c> {
         self.region_key().wrapping_add(self.barriers_passed())
     }
 
+    /// Sets this bee's count of how far it has come. The team has more than one bee.
+    #[inline]
+    pub(crate) fn set_signal(&self, count: u64) {
+        self.team.slot(self.id).signal.set(self.region_key(), count);
+    }
+
+    /// The count of bee `other`, which belongs to the team. The team has more than one bee.
+    #[inline]
+    pub(crate) fn signal_of(&self, other: u32) -> u64 {
+        self.team.slot(other).signal.count_in(self.region_key())
+    }
+
     /// How many barriers the bee has passed in its region.
     #[inline(always)]
     pub(crate) fn barriers_passed(&self) -> u64 {

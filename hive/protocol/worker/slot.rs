@@ -28,6 +28,7 @@
 use crossbeam_utils::CachePadded;
 
 use crate::protocol::region::exchange_slots::ExchangeSlots;
+use crate::protocol::region::signal::Signal;
 use crate::protocol::tasks::pool_rules::PoolRules;
 use crate::protocol::tasks::queues::LocalQueues;
 use crate::protocol::worker::availability::Availability;
@@ -147,6 +148,9 @@ pub(crate) struct Slot {
     pub(crate) queues: LocalQueues,
     /// The values that the bee shows to the other bees of its region in collective operations.
     pub(crate) exchange_slots: ExchangeSlots,
+    /// How far the bee has come in its region, for others that wait for it. In a cache line of its own, which these
+    /// poll.
+    pub(crate) signal: CachePadded<Signal>,
     /// How often the bee has done what is counted for `Hive::stats`.
     pub(crate) counters: CachePadded<BeeCounters>,
     /// What the bee is doing, in a hive with a watchdog.
@@ -173,6 +177,7 @@ impl Slot {
             phase: TaskPhaseWord::default(),
             queues: LocalQueues::new(pool_rules.is_some_and(|rules| rules.is_breadth_first)),
             exchange_slots: ExchangeSlots::new(),
+            signal: CachePadded::default(),
             counters: CachePadded::default(),
             activity: ActivityCell::default(),
             log: CachePadded::default(),

@@ -3,10 +3,13 @@
 //!
 //! Each operation is built on one step of the protocol, the exchange: every bee puts values into a slot of its own, all
 //! meet at a barrier, and each reads the values that it needs (`docs/collectives.md`). `Bee::exchange`, below, is that
-//! step with a check that only builds with debug assertions make. `ordered` is the exception: it exchanges nothing.
+//! step with a check that only builds with debug assertions make. `ordered` and `wait_for` are exceptions: they
+//! exchange nothing, and wait for what one other bee stores (`stalled_wait.rs`).
 
 pub(crate) mod all_reduce_cloned;
 pub(crate) mod ordered;
+pub(crate) mod signals;
+mod stalled_wait;
 pub(crate) mod values;
 
 use crate::protocol::region::exchange::Exchanged;

@@ -4,17 +4,15 @@
 //! index is next, with naps between polls when that takes long, runs its work, and stores the following index. How the
 //! order begins anew in each region, and how bees find out that an index will never come, is in `docs/collectives.md`.
 
-use std::cell::Cell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
 
 use crate::on_drop::on_drop;
-use crate::protocol::region::deadlock::StallGuard;
 use crate::protocol::region::exchange_slots::Operation;
-use crate::protocol::region::region_context::RegionContext;
 use crate::region::bee::Bee;
+use crate::region::collective::stalled_wait::Outcome;
 use crate::region::nesting;
 
 /// The order of a loop's indices, shared by the bees that run the loop: which index may run next. See [`Bee::ordered`].
@@ -267,18 +265,9 @@ impl Bee<'_> {
     /// become the next one.
     #[track_caller]
     fn poll_until_next(&self, order: &Ordered, index: usize, region: u64, is_next: impl Fn() -> bool) -> bool {
-        // Only after many polls in vain, or after a nap, does the bee begin to ask whether its index can still come.
-        let (polls, mut check) = (Cell::new(0_u32), DeadlockCheck::NotStarted);
-        let condition = || {
-            polls.set(polls.get().wrapping_add(1));
-            is_next() || (polls.get() % POLLS_PER_CHECK == 0 && check.check_for_deadlock(&self.context, &is_next))
-        };
-        // Between two naps there are few polls, so the first poll after a nap asks.
-        let after_nap = || polls.set(POLLS_PER_CHECK - 1);
-        self.context.wait_in_row(condition, after_nap);
         // The index can never come. In a destructor that must not panic, `panic_or_fail` returns, and the work runs
         // out of order.
-        if let DeadlockCheck::Deadlocked = check {
+        if self.wait_for_other(&is_next) == Outcome::Never {
             let next = match order.stale_region(region) {
                 Some(_) => order.indices.start,
                 // Relaxed: for the message only.
@@ -299,43 +288,6 @@ impl Bee<'_> {
             order.set_region(region);
         }
         has_index_come
-    }
-}
-
-/// The number of polls between two questions whether the index can still come, in a wait that takes no naps.
-const POLLS_PER_CHECK: u32 = 1 << 12;
-
-/// What a bee that waits for its index knows about the other bees of its team. The protocol is in
-/// `hive/protocol/region/deadlock.rs`.
-enum DeadlockCheck<'m> {
-    /// It has not asked yet, because it has not waited for long.
-    NotStarted,
-    /// It has registered as stalled: the guard says so to the others until it is dropped. None: in this region it
-    /// cannot be told whether the others are stalled.
-    Registered(Option<StallGuard<'m>>),
-    /// No bee of the team will ever go on.
-    Deadlocked,
-}
-
-impl<'m> DeadlockCheck<'m> {
-    /// Registers the bee of `context` as stalled in the first call. Returns whether its index can never come any more.
-    #[cold]
-    fn check_for_deadlock(&mut self, context: &'m RegionContext<'m>, is_next: impl Fn() -> bool) -> bool {
-        let is_deadlocked = match self {
-            // A bee alone waits in vain, unless it is inside something in which other threads take part.
-            Self::NotStarted if context.bees() == 1 => !nesting::is_waited_for(),
-            Self::NotStarted => {
-                *self = Self::Registered(context.declare_stall());
-                false
-            }
-            Self::Registered(stall) => stall.as_ref().is_some_and(|stall| stall.confirm_deadlock(is_next)),
-            Self::Deadlocked => true,
-        };
-        if is_deadlocked {
-            // Dropping the guard takes the registration back, as when the index has come.
-            *self = Self::Deadlocked;
-        }
-        is_deadlocked
     }
 }
 

@@ -13,6 +13,7 @@ mod panics;
 mod queen_lock;
 mod resize;
 mod scopes;
+mod signals;
 mod start;
 mod tasks;
 mod wait_until_parked;
@@ -68,6 +69,7 @@ pub(crate) fn all() -> Vec<Model> {
         caller_latch::MODELS,
         scopes::MODELS,
         exchange::MODELS,
+        signals::MODELS,
         deadlock::MODELS,
         work_ranges::MODELS,
         loops::MODELS,

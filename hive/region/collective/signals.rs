@@ -1,0 +1,131 @@
+//! `Bee::signal` and `Bee::wait_for`: a bee waits for how far one other bee has come, and not for all of them. For
+//! wavefronts, pipelines, and sweeps in place. The words are in `hive/protocol/region/signal.rs`.
+
+use crate::protocol::region::exchange_slots::Operation;
+use crate::region::bee::Bee;
+use crate::region::collective::stalled_wait::Outcome;
+
+impl Bee<'_> {
+    /// Says that this bee has come as far as `count` in this region, by a count of the program's own: rows, tiles,
+    /// items. Bees that [wait for it](Self::wait_for) see all that this bee has done before. In each region the count
+    /// begins at 0. It takes one store.
+    ///
+    /// ```
+    /// use hive::SharedSlice;
+    ///
+    /// // A sweep in place, in which each cell needs those to its left and above. Each bee has some of the columns, and
+    /// // waits for its left neighbour, row by row.
+    /// let (rows, columns) = (64, 96);
+    /// let mut grid = vec![1.0; rows * columns];
+    /// let cells = SharedSlice::new(&mut grid);
+    /// hive::spmd(3, |bee| {
+    ///     for row in 1..rows {
+    ///         if bee.id() > 0 {
+    ///             bee.wait_for(bee.id() - 1, row);
+    ///         }
+    ///         for column in bee.split(1..columns) {
+    ///             let cell = row * columns + column;
+    ///             cells.set(cell, (cells.get(cell - 1) + cells.get(cell - columns)) / 2.0 + 1.0);
+    ///         }
+    ///         bee.signal(row);
+    ///     }
+    /// });
+    /// assert_eq!(grid[columns + 2], 3.0);
+    /// ```
+    ///
+    /// # Panics
+    /// If `count` is below what this bee has signalled before in this region. In the work of another call, except in
+    /// the bodies of [`for_each`](Self::for_each) and [`for_range`](Self::for_range), and in the body of a loop that is
+    /// a region of its own, such as [`par_for`](crate::par_for).
+    #[inline]
+    #[track_caller]
+    #[doc(alias("flag", "point-to-point", "depend", "doacross", "post"))]
+    pub fn signal(&self, count: usize) {
+        let call = self.context.begin_call(Operation::Signal);
+        if self.bees() > 1 && !self.context.has_failed() {
+            let before = self.context.signal_of(self.context.id()) as usize;
+            assert!(before <= count, "bee {} signals {count} after {before}", self.id());
+            self.context.set_signal(count as u64);
+        }
+        call.end();
+    }
+
+    /// Waits until bee `other` has [signalled](Self::signal) `count` or more in this region. What that bee did before
+    /// is visible to this one then. In a team of one, which has nobody to wait for, it returns at once.
+    ///
+    /// ```
+    /// // A pipeline: each bee works on what its predecessor has made of an item, while that makes the next one.
+    /// let items: Vec<_> = (0..20).map(|_| std::sync::Mutex::new(1)).collect();
+    /// hive::spmd(3, |bee| {
+    ///     for (done, item) in items.iter().enumerate() {
+    ///         if bee.id() > 0 {
+    ///             bee.wait_for(bee.id() - 1, done + 1);
+    ///         }
+    ///         *item.lock().unwrap() *= bee.id() + 2;
+    ///         bee.signal(done + 1);
+    ///     }
+    /// });
+    /// assert!(items.iter().all(|item| *item.lock().unwrap() == 2 * 3 * 4));
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no bee `other` in a team of several; where [`signal`](Self::signal) may not be called; and if the
+    /// signal can never come, because each other bee has come to the end of its part, or waits in
+    /// [`ordered`](Self::ordered) or here for what does not come either. Bees that have waited for long find this out,
+    /// but for the cases in which [`ordered`](Self::ordered) does not: above all, if the other bee waits for this one
+    /// at a barrier.
+    ///
+    /// If another bee has panicked, this call unwinds the body of this bee, as a barrier does. In a destructor [that
+    /// must not panic](Self::barrier) it returns at once.
+    #[inline]
+    #[track_caller]
+    #[doc(alias("flag", "point-to-point", "depend", "doacross", "wait"))]
+    pub fn wait_for(&self, other: usize, count: usize) {
+        let call = self.context.begin_call(Operation::WaitFor);
+        if self.bees() > 1 && !self.context.has_failed() {
+            assert!(other < self.bees(), "there is no bee {other} to wait for in a team of {}", self.bees());
+            let (other, count) = (other as u32, count as u64);
+            if self.context.signal_of(other) < count {
+                self.wait_for_signal(other, count);
+            }
+        }
+        call.end();
+    }
+
+    /// What bee `other` has [signalled](Self::signal) in this region; 0 if nothing, and in a team of one. It does not
+    /// wait.
+    ///
+    /// ```
+    /// hive::spmd(2, |bee| {
+    ///     bee.signal(7);
+    ///     bee.barrier();
+    ///     assert_eq!(bee.signalled(1 - bee.id()), 7);
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no bee `other` in a team of several.
+    #[inline]
+    #[track_caller]
+    pub fn signalled(&self, other: usize) -> usize {
+        if self.bees() == 1 {
+            return 0;
+        }
+        assert!(other < self.bees(), "there is no bee {other} in a team of {}", self.bees());
+        self.context.signal_of(other as u32) as usize
+    }
+
+    #[cold]
+    #[track_caller]
+    fn wait_for_signal(&self, other: u32, count: u64) {
+        if self.wait_for_other(|| self.context.signal_of(other) >= count) == Outcome::Never {
+            self.context.panic_or_fail(format_args!(
+                "bee {} of {} waits for bee {other} to signal {count}, which it never will; it has signalled {}, and \
+                 all bees have come to the ends of their parts, or wait for what does not come either",
+                self.id(),
+                self.bees(),
+                self.context.signal_of(other),
+            ));
+        }
+    }
+}
