@@ -66,7 +66,7 @@ fn build_global() -> &'static Hive {
 /// (`Builder::urgent`).
 #[cold]
 #[inline(never)]
-fn global_for_call() -> &'static Hive {
+pub(super) fn global_for_call() -> &'static Hive {
     GLOBAL.get().unwrap_or_else(|| build_global_by(Hive::builder().urgent()))
 }
 
@@ -93,10 +93,12 @@ macro_rules! current_hive {
     }};
 }
 
+mod async_calls;
 // After `current_hive!`, which they use.
 mod loops;
 mod regions;
 
+pub use async_calls::{run_async, spawn_async};
 pub use loops::{
     par_argmin, par_dot, par_find, par_for_until, par_items, par_map, par_min_max, par_sum, par_tiles_mut,
 };

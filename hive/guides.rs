@@ -1,5 +1,5 @@
 //! Longer guides, one module for each page: the constructs of OpenMP and of Rayon next to those of hive; where bees run
-//! and where memory lies; several hives; which call is allowed inside which; and timelines.
+//! and where memory lies; several hives; which call is allowed inside which; async code; and timelines.
 //!
 //! These modules exist in the documentation only. Each shows a page of `docs/`, followed by links to the items that the
 //! page names; `cargo test --doc` runs the examples of the pages.
@@ -86,3 +86,12 @@ pub mod hive_sets {}
 /// [`Hive`](crate::Hive), [`Builder`](crate::Builder), [`Bee::barrier`](crate::Bee::barrier),
 /// [`Bee::ordered`](crate::Bee::ordered), [`Loop`](crate::Loop), [`PerBee`](crate::PerBee), [`Parts`](crate::Parts).
 pub mod composition {}
+
+#[doc = include_str!("../docs/async.md")]
+///
+/// # Items named on this page
+/// [`run_async`](crate::run_async), [`spawn_async`](crate::spawn_async), [`AsyncTask`](crate::AsyncTask),
+/// [`Hive::run_async`](crate::Hive::run_async), [`Hive::spawn_async`](crate::Hive::spawn_async),
+/// [`Hive`](crate::Hive), [`spawn`](crate::spawn()), [`par_for`](crate::par_for).
+#[doc(alias("tokio", "await", "executor"))]
+pub mod async_code {}

@@ -110,8 +110,8 @@ mod tuning;
 pub use crate::global::{
     bees, broadcast, global, install, join, keep_spinning, par_argmin, par_dot, par_find, par_for, par_for_mut,
     par_for_until, par_items, par_map, par_min_max, par_reduce, par_rows_mut, par_scan, par_sum, par_tiles_mut,
-    par_zip_mut, report, resize, scope, spawn, spawn_on, spmd, spmd_all, spmd_all_map, spmd_map, spmd_reduce, stats,
-    stop_spinning, try_spmd, wait_until_parked,
+    par_zip_mut, report, resize, run_async, scope, spawn, spawn_async, spawn_on, spmd, spmd_all, spmd_all_map,
+    spmd_map, spmd_reduce, stats, stop_spinning, try_spmd, wait_until_parked,
 };
 pub use crate::hives::bee::HiveSetBee;
 pub use crate::hives::builder::HiveSetBuilder;
@@ -147,6 +147,7 @@ pub use crate::slices::per_bee::PerBee;
 pub use crate::slices::shared_slice::{SharedSlice, Word};
 pub use crate::slices::tiles_mut::TileMut;
 pub use crate::sys::parse_error::{ParseError, ParseErrorKind};
+pub use crate::tasks::async_task::AsyncTask;
 pub use crate::tasks::caller::{CurrentBee, current, yield_now};
 pub use crate::tasks::scope::Scope;
 pub use crate::topology::pin_policy::Pin;

@@ -4,6 +4,7 @@
 //! This folder makes threads, places and clocks available to the protocol code in `hive/protocol/`, which knows nothing
 //! of them. Regions are started here; loops and tasks are methods of the handle that live in folders of their own.
 
+pub(crate) mod async_caller;
 pub(crate) mod build;
 pub(crate) mod builder;
 pub(crate) mod config;

@@ -16,6 +16,7 @@ use crossbeam_utils::CachePadded;
 use crate::observe::stats::{Counts, Stats};
 use crate::observe::trace::Tracer;
 use crate::observe::watchdog::Watchdog;
+use crate::pool::async_caller::AsyncCaller;
 use crate::pool::config::{Config, SleepProtocol};
 use crate::pool::loop_costs::LoopCosts;
 use crate::pool::task_pool_state::TaskPoolState;
@@ -72,6 +73,8 @@ pub(crate) struct Shared {
     /// functions in them then act on the global hive, because this one has no use for anything new. A hint: what must
     /// not happen on a hive that has ended is refused under the lock of resizes.
     pub(crate) has_ended: AtomicBool,
+    /// Makes calls for async code.
+    pub(crate) async_caller: AsyncCaller,
     /// The hive's entry in the graph of waits between hives.
     pub(crate) wait_node: WaitNode,
     /// What a task pool has besides. None: this is a hive.
@@ -134,6 +137,7 @@ impl Shared {
             threads: Mutex::new(Vec::new()),
             live_owners: AtomicUsize::new(1),
             has_ended: AtomicBool::new(false),
+            async_caller: AsyncCaller::default(),
             wait_node: WaitNode::new(),
             task_pool,
             thread_hosts: ThreadHosts::default(),

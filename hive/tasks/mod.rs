@@ -4,6 +4,7 @@
 //! `handle.rs` has the public methods, `enter.rs` finds a bee for a calling thread, and `join.rs` and `scope.rs` are
 //! the two ways to wait for tasks.
 
+pub(crate) mod async_task;
 pub(crate) mod blocking;
 pub(crate) mod caller;
 pub(crate) mod caller_queue;

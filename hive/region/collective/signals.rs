@@ -30,7 +30,7 @@ impl Bee<'_> {
     ///         bee.signal(row);
     ///     }
     /// });
-    /// assert_eq!(grid[columns + 2], 3.0);
+    /// assert_eq!((grid[columns + 1], grid[columns + 2]), (2.0, 2.5));
     /// ```
     ///
     /// # Panics

@@ -1,0 +1,213 @@
+//! What async code and a hive do for each other: `Hive::run_async`, a call of the hive as a future, and
+//! `Hive::spawn_async`, a future as a task of the hive. The crate async-task keeps the state of both; the hive's part
+//! is to queue what is to be polled. `docs/async.md` says which call is for what.
+
+#![expect(unsafe_code, reason = "polls a future where it is pinned")]
+
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use async_task::{Builder, Runnable, Task};
+
+use crate::pool::handle::Hive;
+use crate::protocol::region::panics::ignore_panic;
+
+/// The result of [`run_async`](Hive::run_async) or [`spawn_async`](Hive::spawn_async): a future that any executor can
+/// poll, and that never blocks the thread that does.
+///
+/// If the call or the task panics, so does the poll, with that panic. **Dropping it cancels**: a call that has not
+/// begun is not made, and a task is not polled again; its future is dropped, on the hive. A call that has begun goes on
+/// to its end, and its result is dropped. [`detach`](Self::detach) lets either go on without anybody who waits.
+///
+/// ```
+/// # use std::future::Future;
+/// # fn block_on<T>(future: impl Future<Output = T>) -> T {
+/// #     struct Unpark(std::thread::Thread);
+/// #     impl std::task::Wake for Unpark {
+/// #         fn wake(self: std::sync::Arc<Self>) { self.0.unpark() }
+/// #     }
+/// #     let waker = std::sync::Arc::new(Unpark(std::thread::current())).into();
+/// #     let mut future = std::pin::pin!(future);
+/// #     loop {
+/// #         let polled = future.as_mut().poll(&mut std::task::Context::from_waker(&waker));
+/// #         if let std::task::Poll::Ready(value) = polled { return value }
+/// #         std::thread::park();
+/// #     }
+/// # }
+/// let x = vec![0.5; 1000];
+/// let sum = hive::run_async(move || hive::par_sum(0..x.len(), |i| x[i]));
+/// assert_eq!(block_on(async { sum.await + 1.0 }), 501.0);
+/// ```
+#[must_use = "dropping it cancels the call or the task: await it, or detach it"]
+pub struct AsyncTask<T>(Task<T>);
+
+impl<T> AsyncTask<T> {
+    /// Lets the call or the task go on to its end without anybody who waits for it. A panic in it is lost then.
+    pub fn detach(self) {
+        self.0.detach();
+    }
+
+    /// Whether it has ended, or has been cancelled, so that the next poll has the result.
+    pub fn is_finished(&self) -> bool {
+        self.0.is_finished()
+    }
+
+    /// Cancels it, and waits until nothing of it runs any more. Returns the result if it had ended before.
+    pub async fn cancel(self) -> Option<T> {
+        self.0.cancel().await
+    }
+}
+
+impl<T> Future for AsyncTask<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        Pin::new(&mut self.0).poll(context)
+    }
+}
+
+impl<T> fmt::Debug for AsyncTask<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AsyncTask {{ is_finished: {} }}", self.is_finished())
+    }
+}
+
+impl Hive {
+    /// Runs `work` on a thread of the hive's own and returns its result as a future: for async code that is to use the
+    /// hive without blocking its executor. `work` gets the hive, as a caller from outside, so its regions and loops
+    /// have full teams. The hive makes the thread for the first such call; calls run on it one after another, in the
+    /// order in which they were made.
+    ///
+    /// The hive lives at least until the call has ended, also if it was the last to refer to it. The free functions in
+    /// `work` act on the [global](crate::global()) hive, as on any thread of the program. It may be called from
+    /// everywhere, in a region or a task as well; but there nothing must block until it has ended, because `work` may
+    /// have to wait for that region or task.
+    ///
+    /// ```
+    /// # use std::future::Future;
+    /// # fn block_on<T>(future: impl Future<Output = T>) -> T {
+    /// #     let mut future = std::pin::pin!(future);
+    /// #     loop {
+    /// #         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    /// #         if let std::task::Poll::Ready(value) = future.as_mut().poll(&mut context) { return value }
+    /// #         std::thread::yield_now();
+    /// #     }
+    /// # }
+    /// use std::sync::Arc;
+    ///
+    /// let hive = Arc::new(hive::Hive::new(3)?);
+    /// let ids = hive.run_async(|hive| hive.spmd_all_map(|bee| bee.id()));
+    /// assert_eq!(block_on(ids), [0, 1, 2]);
+    /// # Ok::<(), hive::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If the system makes no thread, or in a forked child. A panic of `work` goes to whoever awaits the result.
+    #[doc(alias("spawn_blocking", "block_in_place", "rayon-tokio"))]
+    pub fn run_async<R, F>(self: &Arc<Self>, work: F) -> AsyncTask<R>
+    where
+        R: Send + 'static,
+        F: FnOnce(&Self) -> R + Send + 'static,
+    {
+        call_by(Arc::clone(self), work)
+    }
+
+    /// Runs a future as a task of the hive: a worker polls it, as any other task, and when it has to wait, nothing of
+    /// it is left in any queue or on any stack. Whoever wakes it queues it again: a bee in its own deque, any other
+    /// thread where all bees look. So thousands of tasks may wait at the same time.
+    ///
+    /// Between two awaits it is a task like any other: it may join, open scopes and spawn, and must not block for what
+    /// only its own bee can run. The hive lives at least until the task has ended or is cancelled. What is awaited may
+    /// need a reactor of its executor's, such as tokio's timers and sockets; those do not work here.
+    ///
+    /// ```
+    /// # use std::future::Future;
+    /// # fn block_on<T>(future: impl Future<Output = T>) -> T {
+    /// #     let mut future = std::pin::pin!(future);
+    /// #     loop {
+    /// #         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    /// #         if let std::task::Poll::Ready(value) = future.as_mut().poll(&mut context) { return value }
+    /// #         std::thread::yield_now();
+    /// #     }
+    /// # }
+    /// use std::sync::Arc;
+    ///
+    /// // Stages that wait for each other without a thread each.
+    /// let hive = Arc::new(hive::Hive::new(2)?);
+    /// let first = hive.spawn_async(async { 6 });
+    /// let second = hive.spawn_async(async move { first.await * 7 });
+    /// assert_eq!(block_on(second), 42);
+    /// # Ok::<(), hive::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// As [`spawn`](Self::spawn). A panic of the future goes to whoever awaits the result.
+    #[doc(alias("tokio::spawn", "suspend", "coroutine"))]
+    pub fn spawn_async<F>(self: &Arc<Self>, future: F) -> AsyncTask<F::Output>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        poll_by(Arc::clone(self), future)
+    }
+}
+
+/// `run_async` for a reference to the hive that keeps it alive.
+pub(crate) fn call_by<H, R, F>(hive: H, work: F) -> AsyncTask<R>
+where
+    H: Deref<Target = Hive> + Clone + Send + Sync + 'static,
+    R: Send + 'static,
+    F: FnOnce(&Hive) -> R + Send + 'static,
+{
+    let shared = &hive.shared;
+    shared.assert_not_forked();
+    shared.async_caller.ensure(&shared.config.thread_name, shared.machine_info.mask.as_ref());
+    let queue = {
+        let hive = hive.clone();
+        move |call: Runnable| hive.shared.async_caller.queue(call)
+    };
+    let (call, task) = Builder::new().propagate_panic(true).spawn(|()| Quiet::new(async move { work(&hive) }), queue);
+    call.schedule();
+    AsyncTask(task)
+}
+
+/// The same for `spawn_async`.
+pub(crate) fn poll_by<H, F>(hive: H, future: F) -> AsyncTask<F::Output>
+where
+    H: Deref<Target = Hive> + Send + Sync + 'static,
+    F: Future<Output: Send> + Send + 'static,
+{
+    let queue = move |polling: Runnable| hive.spawn(move || _ = polling.run());
+    let (polling, task) = Builder::new().propagate_panic(true).spawn(|()| Quiet::new(future), queue);
+    polling.schedule();
+    AsyncTask(task)
+}
+
+/// A future whose destructor does not panic: async-task would end the process. A panic of what the future owns has been
+/// reported by the panic hook, and is discarded.
+struct Quiet<F>(ManuallyDrop<F>);
+
+impl<F> Quiet<F> {
+    fn new(future: F) -> Self {
+        Self(ManuallyDrop::new(future))
+    }
+}
+
+impl<F: Future> Future for Quiet<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        // SAFETY: the future is pinned where `self` is: nothing moves it out, and it is dropped in its place.
+        unsafe { self.map_unchecked_mut(|this| &mut *this.0) }.poll(context)
+    }
+}
+
+impl<F> Drop for Quiet<F> {
+    fn drop(&mut self) {
+        // SAFETY: it is dropped here and nowhere else.
+        ignore_panic(|| unsafe { ManuallyDrop::drop(&mut self.0) });
+    }
+}
