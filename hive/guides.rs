@@ -95,3 +95,19 @@ pub mod composition {}
 /// [`Hive`](crate::Hive), [`spawn`](crate::spawn()), [`par_for`](crate::par_for).
 #[doc(alias("tokio", "await", "executor"))]
 pub mod async_code {}
+
+#[doc = include_str!("../docs/recipes.md")]
+///
+/// # Items named on this page
+/// [`par_for`](crate::par_for), [`par_for_mut`](crate::par_for_mut), [`par_zip_mut`](crate::par_zip_mut),
+/// [`Rows`](crate::Rows), [`par_rows_mut`](crate::par_rows_mut), [`par_tiles_mut`](crate::par_tiles_mut),
+/// [`par_map`](crate::par_map), [`par_items`](crate::par_items), [`par_sum`](crate::par_sum),
+/// [`par_dot`](crate::par_dot), [`par_min_max`](crate::par_min_max), [`par_argmin`](crate::par_argmin),
+/// [`par_reduce`](crate::par_reduce), [`Reduction`](crate::Reduction), [`par_find`](crate::par_find),
+/// [`par_for_until`](crate::par_for_until), [`Stop`](crate::Stop), [`par_scan`](crate::par_scan),
+/// [`SharedSlice`](crate::SharedSlice), [`PerBee`](crate::PerBee), [`Parts`](crate::Parts),
+/// [`Bee::signal`](crate::Bee::signal), [`Bee::wait_for`](crate::Bee::wait_for), [`join`](crate::join()),
+/// [`scope`](crate::scope()), [`run_async`](crate::run_async), [`stop_spinning`](crate::stop_spinning),
+/// [`keep_spinning`](crate::keep_spinning), [`resize`](crate::resize), [`Loop`](crate::Loop).
+#[doc(alias("ndarray", "faer", "candle", "blas", "real time", "audio", "cookbook"))]
+pub mod recipes {}

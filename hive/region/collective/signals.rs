@@ -10,6 +10,10 @@ impl Bee<'_> {
     /// items. Bees that [wait for it](Self::wait_for) see all that this bee has done before. In each region the count
     /// begins at 0. It takes one store.
     ///
+    /// A signal is no barrier: for [`Parts`](crate::Parts) and [`PerBee`](crate::PerBee) it begins no new phase, so
+    /// what bees pass to each other by signals lies in a [`SharedSlice`](crate::SharedSlice), or in cells of the
+    /// program's own, such as mutexes.
+    ///
     /// ```
     /// use hive::SharedSlice;
     ///
