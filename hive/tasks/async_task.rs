@@ -164,7 +164,8 @@ where
 {
     let shared = &hive.shared;
     shared.assert_not_forked();
-    shared.async_caller.ensure(&shared.config.thread_name, shared.machine_info.mask.as_ref());
+    let config = &shared.config;
+    shared.async_caller.ensure(&config.thread_name, shared.machine_info.mask.as_ref(), config.spin);
     let queue = {
         let hive = hive.clone();
         move |call: Runnable| hive.shared.async_caller.queue(call)
