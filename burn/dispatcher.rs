@@ -58,7 +58,7 @@ impl DispatcherScheduler {
     /// A worker for each core, since the client is no bee. A cube with more units than that gets more.
     pub fn new() -> Self {
         let hive = Hive::builder()
-            .bees(get_active_cores().count().max(2))
+            .bees(get_active_cores().count() + 1)
             .max_bees(usize::from(u16::MAX))
             .stack_size(resolve_stack_size())
             .thread_name("cubecl")

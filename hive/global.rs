@@ -5,7 +5,7 @@
 use std::convert::Infallible;
 use std::ops::Range;
 
-use crate::loops::shared_loop::Loop;
+use crate::loops::shared_loop::IntoLoop;
 use crate::observe::stats::Stats;
 use crate::pool::builder::Builder;
 use crate::pool::error::Error;
@@ -170,7 +170,7 @@ fn build_queen_alone(error: &str) -> Hive {
 #[inline]
 #[track_caller]
 #[doc(alias("parallel for", "parallel_for", "omp for", "for_each", "par_iter", "omp parallel for", "taskloop"))]
-pub fn par_for<F: Fn(Range<usize>, &Bee<'_>) + Sync>(work: impl Into<Loop>, body: F) {
+pub fn par_for<F: Fn(Range<usize>, &Bee<'_>) + Sync>(work: impl IntoLoop, body: F) {
     current_hive!(par_for(work, body));
 }
 
@@ -192,7 +192,7 @@ pub fn par_for<F: Fn(Range<usize>, &Bee<'_>) + Sync>(work: impl Into<Loop>, body
 /// As [`Hive::par_reduce`].
 #[track_caller]
 #[doc(alias("reduction", "sum", "fold", "par_iter", "omp reduction"))]
-pub fn par_reduce<L, T, F, M>(work: impl Into<Loop>, reduction: &Reduction<L, T, F>, map: M) -> T
+pub fn par_reduce<L, T, F, M>(work: impl IntoLoop, reduction: &Reduction<L, T, F>, map: M) -> T
 where
     L: Reproducibility,
     T: Clone + Send,

@@ -8,7 +8,7 @@
 //! assert!((norm - 577_306.967_744_9).abs() < 1e-3);
 //! ```
 //!
-//! The package is `hive-spmd`, the crate `hive`: `cargo add hive-spmd`, then `use hive::...`.
+//! The package is `hive-spmd`, the crate `hive`: in a program `use hive::...`.
 //!
 //! A hive is a team of threads. Each of them is a *bee*: bee 0, the *queen*, is the calling thread; the others are
 //! *workers*, threads that the hive has made.
@@ -20,10 +20,15 @@
 //! - [`resize`] parks surplus workers, so that their cores are free for other programs, and brings them back;
 //!   [`wait_until_parked`] waits until those cores are free.
 //! - [`par_for`], [`par_for_mut`], [`par_reduce`] and [`par_scan`] are a region and a loop in one, with OpenMP's
-//!   [schedules](Schedule); inside regions there are [`Bee::for_range`], [`Bee::all_reduce`], [`Bee::single`] and so
-//!   on. The type of a [`Reduction`] says how reproducible its result is.
+//!   [schedules](Schedule). Shorter for what they are for are [`par_map`], [`par_items`], [`par_sum`], [`par_dot`],
+//!   [`par_min_max`], [`par_argmin`] and [`par_find`]; [`par_zip_mut`] and [`par_tiles_mut`] write to several slices
+//!   and to tiles; [`par_for_until`] ends early. [`guides::recipes`] has a table; inside regions there are
+//!   [`Bee::for_range`], [`Bee::all_reduce`], [`Bee::single`] and so on. The type of a [`Reduction`] says how
+//!   reproducible its result is.
 //! - [`Parts`] lends each bee its own part of a slice for writing, and the parts of the other bees for reading;
-//!   [`PerBee`] holds one value for each bee.
+//!   [`PerBee`] holds one value for each bee; a [`SharedSlice`] is written to at any index by any bee.
+//! - [`Bee::signal`] and [`Bee::wait_for`] are for sweeps and pipelines, in which a bee waits for one other bee.
+//! - [`run_async`] and [`spawn_async`] are for async code: [`guides::async_code`].
 //! - [`Hive::alloc`] places memory on NUMA nodes. A [`Plan`] says which bee owns which part of it, for memory and loops
 //!   alike: [`crate::guides::memory`].
 //! - A [`HiveSet`] is several hives, one for each NUMA node or package, with one team over all of them:
@@ -117,7 +122,7 @@ pub use crate::hives::bee::HiveSetBee;
 pub use crate::hives::builder::HiveSetBuilder;
 pub use crate::hives::hive_set::HiveSet;
 pub use crate::loops::schedule::Schedule;
-pub use crate::loops::shared_loop::Loop;
+pub use crate::loops::shared_loop::{IntoLoop, Loop};
 pub use crate::loops::slice_schedule::SliceSchedule;
 pub use crate::loops::stop::Stop;
 pub use crate::loops::tiles::Tiles;

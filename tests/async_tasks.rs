@@ -286,7 +286,7 @@ fn a_destructor_that_panics_ends_nothing() {
             }
         }
     }
-    let hive = Arc::new(Hive::builder().bees(2).panic_handler(|_| ()).build().unwrap());
+    let hive = hive(2);
     let (release, is_released) = channel::<()>();
     hive.run_async(move |_| is_released.recv().unwrap()).detach();
     let panics = Panics;
@@ -294,4 +294,30 @@ fn a_destructor_that_panics_ends_nothing() {
     drop(dropped);
     release.send(()).unwrap();
     assert_eq!(block_on(hive.run_async(|hive| hive.bees())), 2);
+    // Results and payloads that nobody wants.
+    hive.run_async(|_| Panics).detach();
+    hive.spawn_async(async { Panics }).detach();
+    hive.run_async(|_| std::panic::panic_any(Panics)).detach();
+    drop(hive.spawn_async(async { std::panic::panic_any(Panics) }));
+    let ended = hive.spawn_async(async { Panics });
+    wait_until(|| ended.is_finished());
+    drop(ended);
+    assert_eq!(block_on(hive.run_async(|hive| hive.bees())), 2);
+}
+
+/// A hive that is dropped waits for its tasks. Whoever holds a result is not to wait for them.
+#[test]
+fn a_result_does_not_keep_the_hive() {
+    let hive = hive(2);
+    let (release, is_released) = channel::<()>();
+    let ended = hive.spawn_async(async { 1 });
+    wait_until(|| ended.is_finished());
+    let called = hive.run_async(|_| 2);
+    wait_until(|| called.is_finished());
+    hive.spawn(move || is_released.recv().unwrap());
+    let dropping = thread::spawn(move || drop(hive));
+    // These do not wait for the task.
+    assert_eq!((block_on(ended), block_on(called)), (1, 2));
+    release.send(()).unwrap();
+    dropping.join().unwrap();
 }

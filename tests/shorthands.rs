@@ -140,7 +140,7 @@ fn eight_slices_are_written_at_once() {
     let message = panic_message(|| {
         hive::par_zip_mut((Rows::new(&mut [0; 6], 2), &mut [0; 4]), Schedule::Static, |_, _, _| ());
     });
-    assert!(message.contains("slices of different lengths: [3, 4]"), "{message}");
+    assert!(message.contains("of rows: [3, 4]"), "{message}");
 }
 
 #[test]
@@ -172,6 +172,19 @@ fn a_loop_that_is_stopped_begins_no_more_pieces() {
         assert!(!hive.par_for_until((0..10_000, schedule), &stop, |_, _| unreachable!("it has been stopped")));
         assert!(hive.par_for_until((0..0, schedule), &stop, |_, _| unreachable!("there is no index")));
     }
+}
+
+/// The chunks that are left when a loop has ended are not dealt out one by one.
+#[test]
+fn loops_of_any_length_end_early() {
+    for schedule in SCHEDULES.into_iter().chain([Schedule::Dynamic(1), Schedule::StaticChunk(1)]) {
+        for end in [1 << 40, usize::MAX / 2] {
+            let (stop, hive) = (Stop::new(), Hive::new(2).unwrap());
+            let is_done = hive.par_for_until((0..end, schedule), &stop, |_, _| stop.stop());
+            assert!(!is_done, "{schedule:?}");
+        }
+    }
+    assert_eq!(hive::par_find(0..usize::MAX / 2, |i| i >= 31_623), Some(31_623));
 }
 
 #[test]

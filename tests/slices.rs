@@ -342,11 +342,15 @@ fn neighbouring_parts_are_one_slice() {
         |range: std::ops::Range<usize>| panic_message(|| hive.spmd(1, |bee| drop(parts.parts(bee, range.clone()))));
     assert!(refused(3..6).contains("there are no parts 3..6: their numbers are below 5"));
     assert!(refused(5..6).contains("there is no part 5"));
+    let message = panic_message(|| hive.spmd(1, |bee| drop(parts.part(bee, usize::MAX))));
+    assert!(message.contains("there is no part 18446744073709551615: their numbers are below 5"), "{message}");
     // A part that cannot be had gives back those before it.
     let message = panic_message(|| {
-        hive.spmd(1, |bee| {
-            let _held = parts.part_mut(bee, 2);
-            drop(parts.parts(bee, 0..5));
+        hive.spmd(2, |bee| {
+            if bee.is_queen() {
+                let _held = parts.part_mut(bee, 2);
+                drop(parts.parts(bee, 0..5));
+            }
         });
     });
     assert!(message.contains("part 2: it is being written to, by this bee itself: drop the guard"), "{message}");

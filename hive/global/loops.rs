@@ -3,7 +3,7 @@
 use std::iter::Sum;
 use std::ops::{Mul, Range};
 
-use crate::loops::shared_loop::Loop;
+use crate::loops::shared_loop::IntoLoop;
 use crate::loops::slice_schedule::SliceSchedule;
 use crate::loops::stop::Stop;
 #[cfg(doc)]
@@ -23,7 +23,7 @@ use crate::slices::tiles_mut::TileMut;
 /// As [`Hive::par_map`].
 #[track_caller]
 #[doc(alias("collect", "par_iter", "map"))]
-pub fn par_map<R: Send>(work: impl Into<Loop>, map: impl Fn(usize) -> R + Sync) -> Vec<R> {
+pub fn par_map<R: Send>(work: impl IntoLoop, map: impl Fn(usize) -> R + Sync) -> Vec<R> {
     current_hive!(par_map(work, map))
 }
 
@@ -81,7 +81,7 @@ where
 /// As [`Hive::par_for_until`].
 #[track_caller]
 #[doc(alias("cancellation", "omp cancel", "try_for_each", "break"))]
-pub fn par_for_until<F>(work: impl Into<Loop>, stop: &Stop, body: F) -> bool
+pub fn par_for_until<F>(work: impl IntoLoop, stop: &Stop, body: F) -> bool
 where
     F: Fn(Range<usize>, &Bee<'_>) + Sync,
 {
@@ -117,7 +117,7 @@ pub fn par_find(range: Range<usize>, is_it: impl Fn(usize) -> bool + Sync) -> Op
 /// As [`Hive::par_sum`].
 #[track_caller]
 #[doc(alias("sum", "count", "mean", "reduction"))]
-pub fn par_sum<T, F>(work: impl Into<Loop>, term: F) -> T
+pub fn par_sum<T, F>(work: impl IntoLoop, term: F) -> T
 where
     T: Sum + Clone + Send,
     F: Fn(usize) -> T + Sync,
@@ -156,7 +156,7 @@ where
 /// As [`Hive::par_min_max`].
 #[track_caller]
 #[doc(alias("min", "max", "minmax", "range"))]
-pub fn par_min_max<T, F>(work: impl Into<Loop>, value: F) -> Option<(T, T)>
+pub fn par_min_max<T, F>(work: impl IntoLoop, value: F) -> Option<(T, T)>
 where
     T: PartialOrd + Copy + Send,
     F: Fn(usize) -> T + Sync,
@@ -177,7 +177,7 @@ where
 /// As [`Hive::par_argmin`].
 #[track_caller]
 #[doc(alias("argmax", "min_by_key", "idamax", "arg_min"))]
-pub fn par_argmin<T, F>(work: impl Into<Loop>, value: F) -> Option<(usize, T)>
+pub fn par_argmin<T, F>(work: impl IntoLoop, value: F) -> Option<(usize, T)>
 where
     T: PartialOrd + Clone + Send,
     F: Fn(usize) -> T + Sync,

@@ -12,7 +12,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::loops::chunks::aligned_block;
 use crate::loops::loop_state::LoopState;
-use crate::loops::shared_loop::Loop;
+use crate::loops::shared_loop::{IntoLoop, Loop};
 use crate::pool::loop_costs::Sharing;
 use crate::pool::shared::Shared;
 use crate::protocol::region::exchange_slots::Operation;
@@ -130,7 +130,7 @@ impl Bee<'_> {
     #[inline]
     #[track_caller]
     #[doc(alias("omp for", "worksharing", "parallel for", "for loop in a region"))]
-    pub fn for_range(&self, work: impl Into<Loop>, mut body: impl FnMut(Range<usize>)) {
+    pub fn for_range(&self, work: impl IntoLoop, mut body: impl FnMut(Range<usize>)) {
         let call = self.context.begin_call(Operation::ForRange);
         if !self.context.has_failed() {
             self.run_for_range(&work.into(), &mut body);

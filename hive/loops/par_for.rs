@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::loops::chunks::aligned_block;
-use crate::loops::shared_loop::Loop;
+use crate::loops::shared_loop::{IntoLoop, Loop};
 use crate::pool::handle::Hive;
 use crate::pool::loop_costs::LoopKind;
 use crate::region::bee::Bee;
@@ -49,7 +49,7 @@ impl Hive {
     #[inline]
     #[track_caller]
     #[doc(alias("parallel for", "parallel_for", "omp for", "for_each", "par_iter", "omp parallel for", "taskloop"))]
-    pub fn par_for<F: Fn(Range<usize>, &Bee<'_>) + Sync>(&self, work: impl Into<Loop>, body: F) {
+    pub fn par_for<F: Fn(Range<usize>, &Bee<'_>) + Sync>(&self, work: impl IntoLoop, body: F) {
         self.run_weighted(work.into(), 1, body);
     }
 

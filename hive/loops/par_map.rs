@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::loops::shared_loop::Loop;
+use crate::loops::shared_loop::IntoLoop;
 use crate::loops::slice_schedule::SliceSchedule;
 use crate::pool::handle::Hive;
 use crate::region::bee::Bee;
@@ -29,7 +29,7 @@ impl Hive {
     /// As [`par_for`](Self::par_for). If `map` panics, the results that there are by then are dropped.
     #[track_caller]
     #[doc(alias("collect", "par_iter", "map"))]
-    pub fn par_map<R: Send>(&self, work: impl Into<Loop>, map: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    pub fn par_map<R: Send>(&self, work: impl IntoLoop, map: impl Fn(usize) -> R + Sync) -> Vec<R> {
         let work = work.into();
         let range = work.range();
         let mut results = Vec::with_capacity(range.len());
@@ -48,7 +48,8 @@ impl Hive {
     }
 
     /// Calls `body` once for each item of an iterator, and with the bee that it runs on; `schedule` divides the items
-    /// among all bees of the hive. The items are collected first, so the iterator itself runs on the calling thread.
+    /// among all bees of the hive. (A loop over some of the indices leaves the other items out, and they are dropped.)
+    /// The items are collected first, so the iterator itself runs on the calling thread.
     /// For what cannot be indexed: mutable views of an array, such as those of ndarray's `axis_chunks_iter_mut`, files,
     /// values to be consumed.
     ///
@@ -61,7 +62,8 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// As [`par_for`](Self::par_for). If `body` panics, the items that are left are dropped.
+    /// As [`par_for`](Self::par_for), and if a plan or a loop has indices that there is no item for. If `body` panics,
+    /// the items that are left are dropped.
     #[track_caller]
     #[doc(alias("into_par_iter", "par_bridge", "axis_chunks_iter_mut"))]
     pub fn par_items<I, F>(&self, items: I, schedule: impl SliceSchedule, body: F)

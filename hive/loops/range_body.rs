@@ -10,6 +10,13 @@ pub(crate) trait RangeBody {
     /// Called for one block or one chunk.
     fn run_range(&mut self, range: Range<usize>);
 
+    /// Whether neither this index nor any after it is to be run. The chunks that are left then need not be dealt out
+    /// one by one.
+    #[inline(always)]
+    fn is_over_from(&self, _index: usize) -> bool {
+        false
+    }
+
     /// Runs several consecutive chunks of one index each, one after the other, in one call: the compiler then knows
     /// that each range is a single index, and a body can keep its state in registers meanwhile.
     #[inline]

@@ -213,7 +213,7 @@ impl Loop {
             // Chunks in turn, computed from the bee's number.
             Schedule::StaticChunk(chunk) if id < bees => {
                 let chunks = self.chunks_of(chunk);
-                (id..chunks.count()).step_by(bees).for_each(|i| body.run_range(chunks.indices(i..i + 1)));
+                run_until_over(&chunks, (id..chunks.count()).step_by(bees), body);
             }
             // The bee takes no part, because of `min_work`.
             Schedule::Static | Schedule::StaticChunk(_) => {}
@@ -339,7 +339,7 @@ impl Loop {
             // `Dynamic(1)`: this tells the compiler that each range is one index.
             body.run_each_index(chunks.indices(numbers));
         } else {
-            numbers.for_each(|i| body.run_range(chunks.indices(i..i + 1)));
+            run_until_over(chunks, numbers, body);
         }
     }
 
@@ -367,6 +367,19 @@ impl Loop {
     }
 }
 
+/// Runs the chunks with these numbers, which rise.
+#[inline(always)]
+fn run_until_over(chunks: &Chunks, mut numbers: impl Iterator<Item = usize>, body: &mut impl RangeBody) {
+    numbers.all(|number| {
+        let range = chunks.indices(number..number + 1);
+        let is_to_run = !body.is_over_from(range.start);
+        if is_to_run {
+            body.run_range(range);
+        }
+        is_to_run
+    });
+}
+
 impl fmt::Debug for Loop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let LoopSpec { range: _, schedule, multiple, min_work, owners } = &self.spec;
@@ -379,6 +392,25 @@ impl fmt::Debug for Loop {
             .finish()
     }
 }
+
+/// What is a loop: a range of `usize`, a range and a [`Schedule`], a [`Loop`], or a reference to a
+/// [`Plan`](crate::memory::plan::Plan). All that can be converted into a [`Loop`] has it.
+///
+/// ```
+/// fn count(work: impl hive::IntoLoop) -> usize {
+///     hive::par_sum(work, |_| 1)
+/// }
+/// assert_eq!(count(0..10) + count((0..10, hive::Schedule::Dynamic(2))), 20);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a loop goes over indices: `0..x.len()`, a `(range, Schedule)`, a `Loop` or a `&Plan`, not a `{Self}`",
+    note = "its closure gets indices, or ranges of them, and captures what it reads: `&x`",
+    note = "a range of another integer type: `0..n as usize`"
+)]
+pub trait IntoLoop: Into<Loop> {}
+
+#[diagnostic::do_not_recommend]
+impl<W: Into<Loop>> IntoLoop for W {}
 
 /// A loop over the range, divided by [`Schedule::Static`].
 impl From<Range<usize>> for Loop {

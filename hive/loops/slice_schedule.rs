@@ -5,8 +5,7 @@ use crate::loops::shared_loop::Loop;
 
 /// How a loop that writes to a slice divides it among the bees: a [`Schedule`]; a [`Plan`](crate::memory::plan::Plan),
 /// by which each bee writes to what it owns; or a [`Loop`], which can say more and may leave out elements at both ends.
-/// [`par_for_mut`](crate::pool::handle::Hive::par_for_mut) and
-/// [`par_rows_mut`](crate::pool::handle::Hive::par_rows_mut) take it.
+/// [`par_for_mut`](crate::pool::handle::Hive::par_for_mut) and its like take it.
 ///
 /// ```
 /// use hive::{Loop, Schedule};

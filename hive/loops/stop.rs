@@ -5,9 +5,11 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::loops::range_body::RangeBody;
 use crate::loops::schedule::Schedule;
-use crate::loops::shared_loop::Loop;
+use crate::loops::shared_loop::{IntoLoop, Loop};
 use crate::pool::handle::Hive;
+use crate::pool::loop_costs::LoopKind;
 use crate::region::bee::Bee;
 
 /// Into how many pieces a chunk is cut, between which the loop looks whether it is to end.
@@ -75,8 +77,11 @@ impl Stop {
 
 impl Hive {
     /// As [`par_for`](Self::par_for), but once `stop` [is stopped](Stop::is_stopped), no bee begins with more indices.
-    /// Returns whether all have been run. Chunks are cut into up to 32 pieces, between which each bee asks; so `body`
-    /// is called for shorter ranges than the schedule says.
+    /// Returns whether all have been run.
+    ///
+    /// A bee asks 32 times in each chunk, between pieces of it; so `body` is called for shorter ranges than the
+    /// schedule says. With a bare range or [`Schedule::Static`] a bee's chunk is all of its part: where a deadline is
+    /// to be kept, give the loop [`Schedule::Dynamic`] and chunks of which a 32nd takes much less than it may be late.
     ///
     /// ```
     /// use hive::{Schedule, Stop};
@@ -96,25 +101,25 @@ impl Hive {
     /// As [`par_for`](Self::par_for).
     #[track_caller]
     #[doc(alias("cancellation", "omp cancel", "try_for_each", "break"))]
-    pub fn par_for_until<F>(&self, work: impl Into<Loop>, stop: &Stop, body: F) -> bool
+    pub fn par_for_until<F>(&self, work: impl IntoLoop, stop: &Stop, body: F) -> bool
     where
         F: Fn(Range<usize>, &Bee<'_>) + Sync,
     {
         let is_cut_short = AtomicBool::new(false);
-        self.run_weighted(work.into(), 1, |range, bee| {
-            for piece in pieces(range) {
-                if stop.is_stopped() {
-                    // Relaxed: the loop's end orders it.
-                    return is_cut_short.store(true, Ordering::Relaxed);
-                }
-                body(piece, bee);
+        let is_over = |_| {
+            let is_over = stop.is_stopped();
+            if is_over {
+                // Relaxed: the loop's end orders it.
+                is_cut_short.store(true, Ordering::Relaxed);
             }
-        });
+            is_over
+        };
+        self.run_until(work.into(), is_over, body);
         !is_cut_short.into_inner()
     }
 
     /// The first index of `range` for which `is_it` returns true. Bees that are ahead of one that has been found stop;
-    /// which indices are tried besides is chance.
+    /// which indices are tried besides is chance. The range is dealt out in short chunks, whatever `is_it` takes.
     ///
     /// ```
     /// let data: Vec<u64> = (0..100_000).map(|i| i * i % 9973).collect();
@@ -131,19 +136,54 @@ impl Hive {
         const LONGEST_CHUNK: usize = 4096;
         let chunk = (range.len() / 64).clamp(1, LONGEST_CHUNK);
         let first = AtomicUsize::new(usize::MAX);
-        self.par_for((range, Schedule::Dynamic(chunk)), |range, _| {
-            for mut piece in pieces(range) {
-                // Relaxed, both: the index is all that there is, and the loop's end orders it.
-                if piece.start > first.load(Ordering::Relaxed) {
-                    return;
-                }
-                if let Some(index) = piece.find(|index| is_it(*index)) {
-                    first.fetch_min(index, Ordering::Relaxed);
-                    return;
-                }
+        // Relaxed, both: the index is all that there is, and the loop's end orders it.
+        let is_over = |index| index > first.load(Ordering::Relaxed);
+        self.run_until(Loop::new(range, Schedule::Dynamic(chunk)), is_over, |mut piece, _| {
+            if let Some(index) = piece.find(|index| is_it(*index)) {
+                first.fetch_min(index, Ordering::Relaxed);
             }
         });
         Some(first.into_inner()).filter(|index| *index < usize::MAX)
+    }
+
+    /// Runs a loop, each bee until `is_over` returns true for an index that it comes to.
+    #[track_caller]
+    fn run_until<F>(&self, mut work: Loop, is_over: impl Fn(usize) -> bool + Sync, body: F)
+    where
+        F: Fn(Range<usize>, &Bee<'_>) + Sync,
+    {
+        let cost = work.work(work.range().len(), LoopKind::OfBees(work.sharing()));
+        let bees = work.take_words(self.bees());
+        self.run_parts::<true, _>(bees, cost, |bee| {
+            work.run(&bee.context, &mut InPieces { is_over: &is_over, run: |piece| body(piece, bee) });
+        });
+        work.put_words_back();
+    }
+}
+
+/// Runs ranges in pieces, and asks before each of them whether it is over.
+struct InPieces<'o, O, F> {
+    is_over: &'o O,
+    run: F,
+}
+
+impl<O: Fn(usize) -> bool, F: FnMut(Range<usize>)> RangeBody for InPieces<'_, O, F> {
+    fn run_range(&mut self, range: Range<usize>) {
+        pieces(range).take_while(|piece| !(self.is_over)(piece.start)).for_each(&mut self.run);
+    }
+
+    fn is_over_from(&self, index: usize) -> bool {
+        (self.is_over)(index)
+    }
+
+    fn run_each_index(&mut self, mut indices: Range<usize>) {
+        indices.all(|index| {
+            let is_to_run = !(self.is_over)(index);
+            if is_to_run {
+                (self.run)(index..index + 1);
+            }
+            is_to_run
+        });
     }
 }
 

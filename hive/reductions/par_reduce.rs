@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::loops::range_body::ReduceBody;
 use crate::loops::schedule::Schedule;
-use crate::loops::shared_loop::Loop;
+use crate::loops::shared_loop::{IntoLoop, Loop};
 use crate::pool::handle::Hive;
 use crate::pool::loop_costs::{LoopKind, LoopSize, Sharing};
 use crate::pool::run_parts::Work;
@@ -51,7 +51,7 @@ impl Hive {
     /// As [`spmd`](Self::spmd), and if the schedule asks for chunks of 0 indices.
     #[track_caller]
     #[doc(alias("reduction", "sum", "fold", "par_iter", "omp reduction"))]
-    pub fn par_reduce<L, T, F, M>(&self, work: impl Into<Loop>, reduction: &Reduction<L, T, F>, map: M) -> T
+    pub fn par_reduce<L, T, F, M>(&self, work: impl IntoLoop, reduction: &Reduction<L, T, F>, map: M) -> T
     where
         L: Reproducibility,
         T: Clone + Send,

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::iter::Sum;
 use std::ops::Mul;
 
-use crate::loops::shared_loop::Loop;
+use crate::loops::shared_loop::IntoLoop;
 use crate::pool::handle::Hive;
 use crate::reductions::reduction::Reduction;
 
@@ -29,7 +29,7 @@ impl Hive {
     /// As [`par_reduce`](Self::par_reduce).
     #[track_caller]
     #[doc(alias("sum", "count", "mean", "reduction"))]
-    pub fn par_sum<T, F>(&self, work: impl Into<Loop>, term: F) -> T
+    pub fn par_sum<T, F>(&self, work: impl IntoLoop, term: F) -> T
     where
         T: Sum + Clone + Send,
         F: Fn(usize) -> T + Sync,
@@ -76,7 +76,7 @@ impl Hive {
     /// As [`par_reduce`](Self::par_reduce).
     #[track_caller]
     #[doc(alias("min", "max", "minmax", "range"))]
-    pub fn par_min_max<T, F>(&self, work: impl Into<Loop>, value: F) -> Option<(T, T)>
+    pub fn par_min_max<T, F>(&self, work: impl IntoLoop, value: F) -> Option<(T, T)>
     where
         T: PartialOrd + Copy + Send,
         F: Fn(usize) -> T + Sync,
@@ -107,7 +107,7 @@ impl Hive {
     /// As [`par_reduce`](Self::par_reduce).
     #[track_caller]
     #[doc(alias("argmax", "min_by_key", "idamax", "arg_min"))]
-    pub fn par_argmin<T, F>(&self, work: impl Into<Loop>, value: F) -> Option<(usize, T)>
+    pub fn par_argmin<T, F>(&self, work: impl IntoLoop, value: F) -> Option<(usize, T)>
     where
         T: PartialOrd + Clone + Send,
         F: Fn(usize) -> T + Sync,

@@ -86,7 +86,8 @@ struct StaysOnItsThread(PhantomData<Cell<()>>);
 /// The protocol's part of a [`Bee`], which alone has one.
 pub(crate) struct OnOwnThread<'r>(&'r RegionContext<'r>);
 
-// SAFETY: it is reached through a `Bee` only, and a `Bee` is not `Sync`. (The compiler would otherwise have a message
+// SAFETY: it is reached through a `Bee` only, and a `Bee` is not `Sync`. Programs cannot name the field, and no closure
+// of this crate that captures `bee.context` alone goes to another thread. (The compiler would otherwise have a message
 // for each of the five cells of a `RegionContext` that a task could reach, and none of them says what to do.)
 unsafe impl Sync for OnOwnThread<'_> {}
 

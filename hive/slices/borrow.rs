@@ -83,6 +83,8 @@ impl Phase {
 #[derive(Clone, Copy)]
 pub(crate) struct Borrower {
     pub(crate) phase: Phase,
+    /// How many phases of its region the bee has behind it.
+    pub(crate) barriers: u64,
     pub(crate) bee: u32,
     /// Whether the part is the bee's own.
     pub(crate) is_own: bool,
@@ -92,11 +94,12 @@ impl Borrower {
     /// The bee, for part number `part`.
     #[inline(always)]
     pub(crate) fn of(bee: &Bee<'_>, part: usize) -> Self {
-        Self { phase: Phase::of(bee), bee: bee.context.id(), is_own: part == bee.id() }
+        let barriers = bee.context.barriers_passed();
+        Self { phase: Phase::of(bee), barriers, bee: bee.context.id(), is_own: part == bee.id() }
     }
 
     /// Whoever has all parts, outside of regions.
-    pub(crate) const OUTSIDE: Self = Self { phase: Phase(0), bee: NOBODY - 1, is_own: false };
+    pub(crate) const OUTSIDE: Self = Self { phase: Phase(0), barriers: 0, bee: NOBODY - 1, is_own: false };
 }
 
 /// Why a part cannot be borrowed.
@@ -150,7 +153,8 @@ impl fmt::Display for BorrowError {
         f.write_str(match self {
             Self::BeingWritten(_) | Self::BeingRead(_) => "",
             Self::WrittenThisPhase => {
-                "has been written to since the last barrier: there has to be one between writing and reading"
+                "has been written to since the last barrier: there has to be one between writing and reading (a signal \
+                 is none)"
             }
             Self::ReadThisPhase => {
                 "has been read since the last barrier: there has to be one between reading and writing"
@@ -238,12 +242,16 @@ impl BorrowState {
     /// Who has the part, whose state is `word`, as far as a bee is concerned that cannot have it.
     #[cold]
     fn holder(&self, word: BorrowWord, by: Borrower) -> Holder {
-        // Relaxed: it is the bee's own number only if the bee has stored it itself and not given the part back since.
-        let is_itself = self.last_bee.load(Ordering::Relaxed) == by.bee;
-        match is_itself && (word.count() == 1) {
-            true if word.phase() == by.phase => Holder::Itself,
-            true => Holder::ItselfBeforeBarrier,
-            false => Holder::Others,
+        // Relaxed: in one region it is the bee's own number only if the bee has stored it itself and not given the part
+        // back since. A bee of another team may have the same number, and in a team of one all have; so the phase has
+        // to be one of this region.
+        let is_number = self.last_bee.load(Ordering::Relaxed) == by.bee;
+        let phases_ago = by.phase.0.wrapping_sub(word.phase().0) & ((1 << Phase::BITS) - 1);
+        let is_itself = is_number && word.count() == 1 && by.phase != Phase(0) && phases_ago <= by.barriers;
+        match phases_ago {
+            0 if is_itself => Holder::Itself,
+            _ if is_itself => Holder::ItselfBeforeBarrier,
+            _ => Holder::Others,
         }
     }
 
@@ -321,7 +329,7 @@ mod tests {
 
     /// Bee 1, whose own part it is, or bee 2.
     fn by(phase: u64, is_own: bool) -> Borrower {
-        Borrower { phase: Phase(phase), bee: if is_own { 1 } else { 2 }, is_own }
+        Borrower { phase: Phase(phase), barriers: 1, bee: if is_own { 1 } else { 2 }, is_own }
     }
 
     #[test]
@@ -330,7 +338,7 @@ mod tests {
         assert_eq!(state.try_write(other), Ok(()));
         assert_eq!(
             (state.try_write(own), state.try_read(other)),
-            (Err(BorrowError::BeingWritten(Holder::Others)), Err(BorrowError::BeingWritten(Holder::Itself)))
+            (Err(BorrowError::BeingWritten(Holder::Others)), Err(BorrowError::BeingWritten(Holder::Others)))
         );
         state.release();
         assert_eq!(
@@ -351,6 +359,10 @@ mod tests {
         let error = state.try_write(by(6, false)).unwrap_err();
         assert_eq!(error, BorrowError::BeingRead(Holder::ItselfBeforeBarrier));
         assert!(error.to_string().starts_with("is being read, by this bee itself since before the last barrier"));
+        // Of a region before, or of another team, a bee of the same number may have it.
+        assert_eq!(state.try_write(by(7, false)), Err(BorrowError::BeingRead(Holder::Others)));
+        assert_eq!(state.try_write(by(0, false)), Err(BorrowError::BeingRead(Holder::Others)));
+        assert_eq!(state.try_write(by(5, false)), Err(BorrowError::BeingRead(Holder::Itself)));
     }
 
     #[test]

@@ -104,6 +104,10 @@ mod sealed {
     }
 
     /// The rows of one slice.
+    #[diagnostic::on_unimplemented(
+        message = "what a loop writes to is a `&mut` slice, vector, array or `NumaVec`, or `Rows`, not a `{Self}`",
+        note = "what the body only reads it captures and indexes by its range: `&x[range]`"
+    )]
     pub trait MutRows {
         type Item: Send;
         /// The elements of some rows.
@@ -199,7 +203,7 @@ macro_rules! slices {
 
             fn into_pointers(self) -> (Self::Pointers, Vec<usize>, usize) {
                 let rows = ($(self.$place.into_rows(),)*);
-                let (counts, width) = (vec![$(rows.$place.1),*], 0 $(+ rows.$place.0.width)*);
+                let (counts, width) = (vec![$(rows.$place.1),*], 0_usize $(.saturating_add(rows.$place.0.width))*);
                 (($(rows.$place.0,)*), counts, width)
             }
 
@@ -285,8 +289,9 @@ impl Hive {
     }
 
     /// As [`par_for_mut`](Self::par_for_mut), for a loop that writes to two to eight slices of the same length: `body`
-    /// gets a range of indices, a tuple of the elements with these indices, and the bee. Slices of different lengths
-    /// are as many [`Rows`] each.
+    /// gets a range of indices, a tuple of the elements with these indices, and the bee. A slice with several
+    /// elements for each index is wrapped in [`Rows`]: then the range counts its rows, and `body` gets all elements of
+    /// these, as one slice.
     ///
     /// ```
     /// // A step of two vectors at once.
@@ -311,7 +316,7 @@ impl Hive {
     {
         let (pointers, lengths, width) = slices.into_pointers();
         let len = lengths[0];
-        assert!(lengths.iter().all(|other| *other == len), "slices of different lengths: {lengths:?}");
+        assert!(lengths.iter().all(|other| *other == len), "different numbers of elements, or of rows: {lengths:?}");
         self.run_weighted(schedule.loop_over(len), width, move |range, bee| {
             // SAFETY: `loop_over` has made sure that the loop passes only indices below `len`, the number of rows of
             // each slice. The loop runs each index at most once.

@@ -18,12 +18,12 @@ use crate::slices::guard::{Guard, PartMut, PartRef};
 /// others. Borrows are checked at run time: at any time a part is borrowed by one bee that writes to it, or by any
 /// number of bees that read it.
 ///
-/// In one phase, that is, between two barriers, a part may be either written to or read, whichever bees do it. There
-/// are two exceptions: a bee may write to its own part if nobody but itself has read it in this phase; and in a team of
-/// one bee there are no phases. If one bee reads what its neighbour writes to in the same phase, one of the
-/// two panics, whichever comes second. If two bees write to one part in the same phase, they panic only if both have it
-/// at the same time: one may write after the other, and which of them comes last is chance. So a stencil in place,
-/// which reads the neighbours' edges, is safe Rust:
+/// In one phase, that is, between two barriers (a [signal](Bee::signal) is none), a part may be either written to or
+/// read, whichever bees do it. There are two exceptions: a bee may write to its own part if nobody but itself has read
+/// it in this phase; and in a team of one bee there are no phases. If one bee reads what its neighbour writes to in the
+/// same phase, one of the two panics, whichever comes second. If two bees write to one part in the same phase, they
+/// panic only if both have it at the same time: one may write after the other, and which of them comes last is chance.
+/// So a stencil in place, which reads the neighbours' edges, is safe Rust:
 ///
 /// ```
 /// use hive::Parts;
@@ -187,13 +187,8 @@ impl<'d, T> Parts<'d, T> {
     /// use hive::Parts;
     ///
     /// let mut x = vec![0.0; 1000];
-    /// let parts = Parts::new(&mut x, 4);
-    /// hive::spmd(4, |bee| {
-    ///     // All parts, also if this is a nested region, whose only bee has the work of the others.
-    ///     for part in (bee.id()..parts.count()).step_by(bee.bees()) {
-    ///         parts.part_mut(bee, part).fill(1.0);
-    ///     }
-    /// });
+    /// let parts = Parts::new(&mut x, 40);
+    /// hive::par_for(0..parts.count(), |range, bee| range.for_each(|part| parts.part_mut(bee, part).fill(1.0)));
     /// ```
     pub fn count(&self) -> usize {
         self.cuts.len() - 1
@@ -281,7 +276,7 @@ impl<'d, T> Parts<'d, T> {
     #[inline]
     #[track_caller]
     pub fn part_mut(&self, bee: &Bee<'_>, part: usize) -> PartMut<'_, T> {
-        self.parts_mut(bee, part..part + 1)
+        self.parts_mut(bee, part..part.saturating_add(1))
     }
 
     /// Borrows neighbouring parts for writing, as one slice.
@@ -329,7 +324,7 @@ impl<'d, T> Parts<'d, T> {
     #[inline]
     #[track_caller]
     pub fn part(&self, bee: &Bee<'_>, part: usize) -> PartRef<'_, T> {
-        self.parts(bee, part..part + 1)
+        self.parts(bee, part..part.saturating_add(1))
     }
 
     /// Borrows neighbouring parts for reading, as one slice, while others are written to.
@@ -338,22 +333,30 @@ impl<'d, T> Parts<'d, T> {
     /// [`part`](Self::part).
     ///
     /// ```
-    /// use hive::Parts;
+    /// use hive::{Parts, SharedSlice};
     ///
-    /// // A triangular system, block by block: each block needs the solution of all blocks before it.
+    /// // A triangular system, block by block. All bees sum up what the solution so far means for the rows of the next
+    /// // block; one solves it.
     /// let (n, block) = (64, 8);
     /// let entry = |row: usize, column: usize| if row == column { 2.0 } else { 1.0 / (row + column) as f64 };
     /// let mut x: Vec<f64> = (0..n).map(|row| (0..=row).map(|column| entry(row, column)).sum()).collect();
-    /// let blocks = Parts::rows(&mut x, block, n / block);
+    /// let (blocks, mut sums) = (Parts::rows(&mut x, block, n / block), vec![0.0; block]);
+    /// let sums = SharedSlice::new(&mut sums);
     /// hive::spmd_all(|bee| {
     ///     for step in 0..blocks.count() {
-    ///         bee.for_range(step..step + 1, |_| {
-    ///             let (solved, mut own) = (blocks.parts(bee, 0..step), blocks.part_mut(bee, step));
-    ///             for i in 0..block {
+    ///         bee.for_range(0..block, |rows| {
+    ///             let solved = blocks.parts(bee, 0..step);
+    ///             for i in rows {
     ///                 let row = step * block + i;
-    ///                 let known = solved.iter().chain(&own[..i]).enumerate();
-    ///                 let sum: f64 = known.map(|(column, x)| entry(row, column) * x).sum();
-    ///                 own[i] = (own[i] - sum) / entry(row, row);
+    ///                 sums.set(i, solved.iter().enumerate().map(|(column, x)| entry(row, column) * x).sum());
+    ///             }
+    ///         });
+    ///         bee.single(|| {
+    ///             let mut own = blocks.part_mut(bee, step);
+    ///             for i in 0..block {
+    ///                 let (row, first) = (step * block + i, step * block);
+    ///                 let inside: f64 = (0..i).map(|j| entry(row, first + j) * own[j]).sum();
+    ///                 own[i] = (own[i] - sums.get(i) - inside) / entry(row, row);
     ///             }
     ///         });
     ///     }
@@ -375,8 +378,8 @@ impl<'d, T> Parts<'d, T> {
 
     /// Borrows all parts for reading, as one slice: what all bees have written before the last barrier.
     ///
-    /// For phases in which each bee needs elements from everywhere, such as a vector that a matrix is multiplied by.
-    /// What holds for [`parts`](Self::parts) holds here.
+    /// For phases in which each bee needs elements from everywhere, such as a vector that a matrix is multiplied by. As
+    /// [`parts`](Self::parts).
     ///
     /// ```
     /// use hive::Parts;
@@ -446,7 +449,7 @@ impl<'d, T> Parts<'d, T> {
     fn refuse_parts(&self, parts: Range<usize>) -> ! {
         let count = self.count();
         match parts {
-            Range { start, end } if end == start + 1 => {
+            Range { start, end } if start.checked_add(1).is_none_or(|next| next == end) => {
                 panic!("there is no part {start}: their numbers are below {count}")
             }
             parts => panic!("there are no parts {parts:?}: their numbers are below {count}"),

@@ -13,12 +13,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::region::bee::Bee;
 
-/// A mutable slice that all bees read and write at any index: for scatter, assembly, permutations, and in-place sweeps
-/// whose order the program keeps by barriers or by [`Bee::signal`].
+/// A mutable slice that all bees read and write at any index: for scatter, permutations, and in-place sweeps whose
+/// order the program keeps by barriers or by [`Bee::signal`].
 ///
 /// What one bee has written others are sure to see after a barrier, or after a [`Bee::wait_for`] that waits for it. Two
 /// bees that write to one element at the same time leave the value of one of them; a read meanwhile gets the old value
-/// or a new one.
+/// or a new one. So `set(i, get(i) + x)` on two bees loses one of the two: for sums into places that the data decide,
+/// colour the data, so that no two bees have the same place in one phase, or use a
+/// [`PerBee`](crate::PerBee).
 ///
 /// ```
 /// use hive::SharedSlice;
@@ -43,7 +45,8 @@ pub struct SharedSlice<'d, T> {
     slice: PhantomData<&'d mut [T]>,
 }
 
-/// A type that a processor reads and writes by one instruction: integers, `f32`, `f64` and `bool`.
+/// A type that a processor reads and writes by one instruction: integers of up to a word, `f32`, `bool`, and on systems
+/// of 64 bits `f64`.
 ///
 /// ```
 /// fn zero<T: hive::Word + Default>(slice: &hive::SharedSlice<'_, T>) {
@@ -54,7 +57,7 @@ pub struct SharedSlice<'d, T> {
 /// assert_eq!(x, [0.0, 0.0]);
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "the elements of a `SharedSlice` are integers, `f32`, `f64` or `bool`, not `{Self}`",
+    message = "the elements of a `SharedSlice` are integers of up to a word, floats or `bool`, not `{Self}`",
     note = "two small numbers fit into one `u64`; larger elements that bees write to are `Parts`"
 )]
 pub trait Word: sealed::Word {}
@@ -164,7 +167,8 @@ impl<'d, T: Word> SharedSlice<'d, T> {
     }
 
     /// Writes to the element at `index`, which no other bee writes to before the next barrier. With debug assertions
-    /// that is checked, at the price of a word for each element.
+    /// that is checked, at the price of a word for each element. Writes that only a signal orders are
+    /// [`set`](Self::set).
     ///
     /// ```
     /// use hive::SharedSlice;

@@ -4,17 +4,20 @@
 
 #![expect(unsafe_code, reason = "polls a future where it is pinned")]
 
-use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::{fmt, mem, thread};
 
-use async_task::{Builder, Runnable, Task};
+use async_task::{Runnable, Task};
 
 use crate::pool::handle::Hive;
 use crate::protocol::region::panics::ignore_panic;
+use crate::region::nesting::rethrow;
+use crate::tasks::handle::queue_task;
 
 /// The result of [`run_async`](Hive::run_async) or [`spawn_async`](Hive::spawn_async): a future that any executor can
 /// poll, and that never blocks the thread that does.
@@ -43,7 +46,7 @@ use crate::protocol::region::panics::ignore_panic;
 /// assert_eq!(block_on(async { sum.await + 1.0 }), 501.0);
 /// ```
 #[must_use = "dropping it cancels the call or the task: await it, or detach it"]
-pub struct AsyncTask<T>(Task<T>);
+pub struct AsyncTask<T>(Task<Quiet<thread::Result<T>>>);
 
 impl<T> AsyncTask<T> {
     /// Lets the call or the task go on to its end without anybody who waits for it. A panic in it is lost then.
@@ -57,8 +60,11 @@ impl<T> AsyncTask<T> {
     }
 
     /// Cancels it, and waits until nothing of it runs any more. Returns the result if it had ended before.
+    ///
+    /// # Panics
+    /// If it had ended by a panic.
     pub async fn cancel(self) -> Option<T> {
-        self.0.cancel().await
+        self.0.cancel().await.map(|ended| ended.into_inner().unwrap_or_else(|panic| rethrow(panic)))
     }
 }
 
@@ -66,7 +72,7 @@ impl<T> Future for AsyncTask<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        Pin::new(&mut self.0).poll(context)
+        Pin::new(&mut self.0).poll(context).map(|ended| ended.into_inner().unwrap_or_else(|panic| rethrow(panic)))
     }
 }
 
@@ -85,7 +91,7 @@ impl Hive {
     /// The hive lives at least until the call has ended, also if it was the last to refer to it. The free functions in
     /// `work` act on the [global](crate::global()) hive, as on any thread of the program. It may be called from
     /// everywhere, in a region or a task as well; but there nothing must block until it has ended, because `work` may
-    /// have to wait for that region or task.
+    /// have to wait for that region or task. Nor must `work` block for another such call, which comes after it.
     ///
     /// ```
     /// # use std::future::Future;
@@ -158,57 +164,87 @@ impl Hive {
 /// `run_async` for a reference to the hive that keeps it alive.
 pub(crate) fn call_by<H, R, F>(hive: H, work: F) -> AsyncTask<R>
 where
-    H: Deref<Target = Hive> + Clone + Send + Sync + 'static,
+    H: Deref<Target = Hive> + Send + 'static,
     R: Send + 'static,
     F: FnOnce(&Hive) -> R + Send + 'static,
 {
-    let shared = &hive.shared;
+    let shared = Arc::clone(&hive.shared);
     shared.assert_not_forked();
     let config = &shared.config;
     shared.async_caller.ensure(&config.thread_name, shared.machine_info.mask.as_ref(), config.spin);
-    let queue = {
-        let hive = hive.clone();
-        move |call: Runnable| hive.shared.async_caller.queue(call)
-    };
-    let (call, task) = Builder::new().propagate_panic(true).spawn(|()| Quiet::new(async move { work(&hive) }), queue);
-    call.schedule();
-    AsyncTask(task)
+    // The call alone keeps the hive alive, until it has ended. The result is held by others, who are not to drop a
+    // hive.
+    spawn(async move { work(&hive) }, move |call| shared.async_caller.queue(call))
 }
 
 /// The same for `spawn_async`.
 pub(crate) fn poll_by<H, F>(hive: H, future: F) -> AsyncTask<F::Output>
 where
-    H: Deref<Target = Hive> + Send + Sync + 'static,
+    H: Deref<Target = Hive> + Send + 'static,
     F: Future<Output: Send> + Send + 'static,
 {
-    let queue = move |polling: Runnable| hive.spawn(move || _ = polling.run());
-    let (polling, task) = Builder::new().propagate_panic(true).spawn(|()| Quiet::new(future), queue);
+    let shared = Arc::clone(&hive.shared);
+    shared.assert_not_forked();
+    let future = async move {
+        // As above.
+        let _hive = hive;
+        future.await
+    };
+    spawn(future, move |polling: Runnable| {
+        if shared.is_forked() {
+            // A copy of what is the parent's: in this process nobody polls it.
+            return mem::forget(polling);
+        }
+        queue_task(&shared, move || _ = polling.run());
+    })
+}
+
+fn spawn<F>(future: F, queue: impl Fn(Runnable) + Send + Sync + 'static) -> AsyncTask<F::Output>
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    let (polling, task) = async_task::spawn(CaughtFuture(Quiet::new(future)), queue);
     polling.schedule();
     AsyncTask(task)
 }
 
-/// A future whose destructor does not panic: async-task would end the process. A panic of what the future owns has been
-/// reported by the panic hook, and is discarded.
-struct Quiet<F>(ManuallyDrop<F>);
+/// A value whose destructor does not panic: async-task, which drops futures and results that nobody wants, would end
+/// the process. Such a panic has been reported by the panic hook, and is discarded.
+struct Quiet<T>(ManuallyDrop<T>);
 
-impl<F> Quiet<F> {
-    fn new(future: F) -> Self {
-        Self(ManuallyDrop::new(future))
+impl<T> Quiet<T> {
+    fn new(value: T) -> Self {
+        Self(ManuallyDrop::new(value))
+    }
+
+    fn into_inner(self) -> T {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: `this` is never dropped and is not used after this line, so the value is taken out once.
+        unsafe { ManuallyDrop::take(&mut this.0) }
     }
 }
 
-impl<F: Future> Future for Quiet<F> {
-    type Output = F::Output;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        // SAFETY: the future is pinned where `self` is: nothing moves it out, and it is dropped in its place.
-        unsafe { self.map_unchecked_mut(|this| &mut *this.0) }.poll(context)
-    }
-}
-
-impl<F> Drop for Quiet<F> {
+impl<T> Drop for Quiet<T> {
     fn drop(&mut self) {
         // SAFETY: it is dropped here and nowhere else.
         ignore_panic(|| unsafe { ManuallyDrop::drop(&mut self.0) });
+    }
+}
+
+/// A future whose panic is a result.
+struct CaughtFuture<F>(Quiet<F>);
+
+impl<F: Future> Future for CaughtFuture<F> {
+    type Output = Quiet<thread::Result<F::Output>>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        // SAFETY: the future is pinned where `self` is: nothing moves it out, and it is dropped in its place.
+        let future = unsafe { self.map_unchecked_mut(|this| &mut *this.0.0) };
+        // After a panic it is not polled again.
+        match catch_unwind(AssertUnwindSafe(|| future.poll(context))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(output)) => Poll::Ready(Quiet::new(Ok(output))),
+            Err(panic) => Poll::Ready(Quiet::new(Err(panic))),
+        }
     }
 }

@@ -5,7 +5,10 @@
 //! A guide with the equivalents of OpenMP's tasks is `docs/from-openmp-tasks.md`; the protocol underneath is described
 //! in `docs/sleep.md`.
 
+use std::sync::Arc;
+
 use crate::pool::handle::Hive;
+use crate::pool::shared::Shared;
 use crate::region::closure_size::boxed_if_large;
 use crate::region::no_double_panic::NoDoublePanic;
 use crate::region::{nesting, results};
@@ -162,21 +165,7 @@ impl Hive {
     /// [`panic_handler`](crate::pool::builder::Builder::panic_handler).
     #[doc(alias = "omp task")]
     pub fn spawn(&self, task: impl FnOnce() + Send + 'static) {
-        boxed_if_large!(task: dyn FnOnce() + Send => self.queue_task(task))
-    }
-
-    /// Queues a task: in the deque of the calling bee, or for any bee to take if the calling thread is none.
-    fn queue_task(&self, task: impl FnOnce() + Send + 'static) {
-        let task = NoDoublePanic::new(task);
-        self.shared.ensure_worker();
-        let team = &self.shared.team;
-        let task = detached(&self.shared, task.into_inner());
-        nesting::with_task_context(team, |context| match context {
-            Some(context) if context.id() > 0 || team.bees() > 1 => context.push_and_notify(task),
-            // The queen of a hive of one may be about to wait for something else, so the task is not left to her: a
-            // worker is woken for it.
-            _ => team.inject(task),
-        });
+        boxed_if_large!(task: dyn FnOnce() + Send => queue_task(&self.shared, task))
     }
 
     /// Queues a task that only worker `bee` runs, between its other tasks. A parked worker is woken for it and parks
@@ -256,4 +245,18 @@ impl Hive {
             });
         })
     }
+}
+
+/// Queues a task: in the deque of the calling bee, or for any bee to take if the calling thread is none.
+pub(crate) fn queue_task(shared: &Arc<Shared>, task: impl FnOnce() + Send + 'static) {
+    let task = NoDoublePanic::new(task);
+    shared.ensure_worker();
+    let team = &shared.team;
+    let task = detached(shared, task.into_inner());
+    nesting::with_task_context(team, |context| match context {
+        Some(context) if context.id() > 0 || team.bees() > 1 => context.push_and_notify(task),
+        // The queen of a hive of one may be about to wait for something else, so the task is not left to her: a worker
+        // is woken for it.
+        _ => team.inject(task),
+    });
 }

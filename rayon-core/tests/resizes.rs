@@ -135,6 +135,17 @@ fn a_limit_holds_for_pools_that_are_there_and_for_those_that_come() {
         assert_eq!(resize_in(pool, 3), 2, "the limit holds");
     }
     assert_eq!(hive_rayon_get_num_threads(), 2);
+    // What a caller does who limits the threads for a while.
+    let before = hive_rayon_get_num_threads();
+    hive_rayon_set_num_threads(1);
+    hive_rayon_set_num_threads(before);
+    limit_threads(usize::MAX);
+    assert_eq!(resize_in(&first, 3), 3);
+    let all = i32::try_from(thread::available_parallelism().unwrap().get()).unwrap();
+    hive_rayon_set_num_threads(1);
+    assert_eq!(hive_rayon_get_num_threads(), 1);
+    hive_rayon_set_num_threads(all.max(3));
+    assert_eq!(resize_in(&pool(5), 5), 5, "no limit is left behind");
     hive_rayon_set_num_threads(-1);
     assert_eq!(hive_rayon_get_num_threads(), 1, "less is not possible");
     limit_threads(usize::MAX);

@@ -6,7 +6,7 @@
 //! time. A thread of one pool that hands work to another pool goes on running tasks of its own pool meanwhile, so pools
 //! may call each other in circles.
 //!
-//! Programs use Rayon's interface instead, and nothing here is covered by what
+//! Programs use Rayon's interface instead, and nothing here but [`resizing`] is covered by what
 //! [docs/stability.md](https://docs.rs/crate/hive-spmd) promises. `docs/rayon-core.md` says how the two interfaces
 //! correspond.
 //!

@@ -57,9 +57,20 @@ pub fn resize(threads: usize) -> Option<usize> {
     PoolBee::with(|me| me.map(|me| resize_pool(me.shared(), threads)))
 }
 
+/// The limit that [`limit_threads`] has set. None: there is none.
+pub fn thread_limit() -> Option<usize> {
+    // Relaxed: a number.
+    Some(LIMIT.load(Ordering::Relaxed)).filter(|limit| ![0, usize::MAX].contains(limit))
+}
+
 /// The largest number of threads that a pool of this process uses. None: there is no pool.
 pub fn most_in_use() -> Option<usize> {
     living_pools().iter().map(|pool| apply(pool, |_| ())).max()
+}
+
+/// The largest number of threads that a pool of this process has. None: there is no pool.
+pub fn most_threads() -> Option<usize> {
+    living_pools().iter().map(|pool| threads_of(pool)).max()
 }
 
 pub(super) fn resize_pool(pool: &Shared, threads: usize) -> usize {
@@ -78,7 +89,9 @@ pub(super) fn begin(pool: &Arc<Shared>) {
 
 /// The pools that have not ended. They may not be dropped under the lock.
 fn living_pools() -> Vec<Arc<Shared>> {
-    POOLS.with(|_, pools| pools.iter().filter_map(Weak::upgrade).collect())
+    let pools: Vec<_> = POOLS.with(|_, pools| pools.iter().filter_map(Weak::upgrade).collect());
+    // Relaxed: a pool that ends now may count or not.
+    pools.into_iter().filter(|pool| !pool.has_ended.load(Ordering::Relaxed)).collect()
 }
 
 /// Makes a change to what is asked of a pool, and has it use as many threads as are asked of it then. Returns their

@@ -14,6 +14,9 @@ impl Bee<'_> {
     /// what bees pass to each other by signals lies in a [`SharedSlice`](crate::SharedSlice), or in cells of the
     /// program's own, such as mutexes.
     ///
+    /// Several sweeps in a row have to wait for the right neighbour, too, which still reads the values of the sweep
+    /// before: the example [wavefront](https://docs.rs/crate/hive-spmd) in `docs/examples` does.
+    ///
     /// ```
     /// use hive::SharedSlice;
     ///
@@ -55,17 +58,20 @@ impl Bee<'_> {
     }
 
     /// Waits until bee `other` has [signalled](Self::signal) `count` or more in this region. What that bee did before
-    /// is visible to this one then. In a team of one, which has nobody to wait for, it returns at once.
+    /// is visible to this one then. In a team of one, which has nobody to wait for, it returns at once: that
+    /// bee has to do what the others would.
     ///
     /// ```
-    /// // A pipeline: each bee works on what its predecessor has made of an item, while that makes the next one.
+    /// // A pipeline of three stages: each bee works on what its predecessor has made of an item, while that makes the
+    /// // next one. A team of one, such as that of a nested region, does all stages of an item itself.
     /// let items: Vec<_> = (0..20).map(|_| std::sync::Mutex::new(1)).collect();
     /// hive::spmd(3, |bee| {
+    ///     let stages = if bee.bees() == 1 { 0..3 } else { bee.id()..bee.id() + 1 };
     ///     for (done, item) in items.iter().enumerate() {
     ///         if bee.id() > 0 {
     ///             bee.wait_for(bee.id() - 1, done + 1);
     ///         }
-    ///         *item.lock().unwrap() *= bee.id() + 2;
+    ///         stages.clone().for_each(|stage| *item.lock().unwrap() *= stage + 2);
     ///         bee.signal(done + 1);
     ///     }
     /// });
