@@ -32,7 +32,7 @@ impl TaskPool {
     }
 
     /// Has the pool use as many of its threads as this from now on, at least one and at most all: see
-    /// [`resizing`](crate::adapters::task_pool::resizing). Returns how many that are. In a forked child, and in a pool
+    /// [`resizing`]. Returns how many that are. In a forked child, and in a pool
     /// that is being built, it has no effect before there are threads that it could concern.
     pub fn resize(&self, threads: usize) -> usize {
         resizing::resize_pool(&self.shared, threads)
