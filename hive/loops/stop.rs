@@ -81,7 +81,8 @@ impl Hive {
     ///
     /// A bee asks 32 times in each chunk, between pieces of it; so `body` is called for shorter ranges than the
     /// schedule says. With a bare range or [`Schedule::Static`] a bee's chunk is all of its part: where a deadline is
-    /// to be kept, give the loop [`Schedule::Dynamic`] and chunks of which a 32nd takes much less than it may be late.
+    /// to be kept, give the loop [`Schedule::Dynamic`] and chunks a thirty-second part of which takes much less than it
+    /// may be late.
     ///
     /// ```
     /// use hive::{Schedule, Stop};
