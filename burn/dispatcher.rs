@@ -3,7 +3,7 @@
 //!
 //! Units that are independent of each other are tasks. The units of a cube with a barrier, which have to run all at the
 //! same time, are the bees of one region. What has to wait for launches before it lies in a list and is begun by
-//! whoever ends the last of them; so no thread polls for that, and the client that launches is kept from nothing.
+//! whoever ends the last of them; so no thread polls for that, and a client that launches never waits.
 
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -177,14 +177,8 @@ impl<O: Fn(usize) -> bool, F: FnMut(Range<usize>)> RangeBody for InPieces<'_, O,
         (self.is_over)(index)
     }
 
-    fn run_each_index(&mut self, mut indices: Range<usize>) {
-        indices.all(|index| {
-            let is_to_run = !(self.is_over)(index);
-            if is_to_run {
-                (self.run)(index..index + 1);
-            }
-            is_to_run
-        });
+    fn run_each_index(&mut self, indices: Range<usize>) {
+        indices.take_while(|index| !(self.is_over)(*index)).for_each(|index| (self.run)(index..index + 1));
     }
 }
 

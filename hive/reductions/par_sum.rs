@@ -85,11 +85,7 @@ impl Hive {
         let wider = |(least, most): (T, T), (low, high): (T, T)| {
             (if low < least { low } else { least }, if high > most { high } else { most })
         };
-        let either = move |a: Option<(T, T)>, b: Option<(T, T)>| match (a, b) {
-            (Some(a), Some(b)) => Some(wider(a, b)),
-            (a, b) => a.or(b),
-        };
-        self.par_reduce(work, &Reduction::deterministic(None, either), |range| {
+        self.par_reduce(work, &Reduction::deterministic(None, of_those_there(wider)), |range| {
             range.map(&value).filter(|value| compares(value)).map(|value| (value, value)).reduce(wider)
         })
     }
@@ -117,11 +113,7 @@ impl Hive {
             Some(Ordering::Equal) if b.0 < a.0 => b,
             _ => a,
         };
-        let either = move |a: Option<(usize, T)>, b: Option<(usize, T)>| match (a, b) {
-            (Some(a), Some(b)) => Some(smaller(a, b)),
-            (a, b) => a.or(b),
-        };
-        self.par_reduce(work, &Reduction::unordered(None, either), |range| {
+        self.par_reduce(work, &Reduction::unordered(None, of_those_there(smaller)), |range| {
             range.map(|index| (index, value(index))).filter(|(_, value)| compares(value)).reduce(smaller)
         })
     }
@@ -135,6 +127,14 @@ fn nothing<T: Sum>() -> T {
 /// The sum of two values.
 fn plus<T: Sum>(a: T, b: T) -> T {
     [a, b].into_iter().sum()
+}
+
+/// `combine` for values that may be missing: of one value and none, the value.
+fn of_those_there<T>(combine: impl Fn(T, T) -> T) -> impl Fn(Option<T>, Option<T>) -> Option<T> {
+    move |a, b| match (a, b) {
+        (Some(a), Some(b)) => Some(combine(a, b)),
+        (a, b) => a.or(b),
+    }
 }
 
 /// Whether a value compares with itself.

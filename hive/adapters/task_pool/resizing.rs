@@ -23,7 +23,7 @@
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 
 use crate::adapters::task_pool::pool_bee::PoolBee;
 use crate::adapters::task_pool::shared::{state_of, threads_of};
@@ -65,7 +65,7 @@ pub fn thread_limit() -> Option<usize> {
 
 /// The largest number of threads that a pool of this process uses. None: there is no pool.
 pub fn most_in_use() -> Option<usize> {
-    living_pools().iter().map(|pool| apply(pool, |_| ())).max()
+    living_pools().iter().map(|pool| to_use(pool, &lock_size(pool))).max()
 }
 
 /// The largest number of threads that a pool of this process has. None: there is no pool.
@@ -103,19 +103,27 @@ fn apply(pool: &Shared, change: impl FnOnce(&mut PoolSize)) -> usize {
     if pool.is_forked() {
         return threads_of(pool);
     }
-    let state = state_of(pool);
-    let mut size = state.size.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut size = lock_size(pool);
     change(&mut size);
-    // Relaxed: whoever stores a new limit takes this lock after that.
-    let limit = match LIMIT.load(Ordering::Relaxed) {
-        0 => size.environment,
-        limit => limit,
-    };
-    let threads = size.asked.min(limit).clamp(1, threads_of(pool));
+    let threads = to_use(pool, &size);
     if size.is_built {
-        let bees = state.first_bee + threads as u32;
+        let bees = state_of(pool).first_bee + threads as u32;
         let resized = pool.team.resize(bees, |_, _| -> Result<(), Infallible> { unreachable!("all are there") });
         resized.unwrap_or_else(|never| match never {});
     }
     threads
+}
+
+fn lock_size(pool: &Shared) -> MutexGuard<'_, PoolSize> {
+    state_of(pool).size.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How many threads a pool is to use of which this is asked.
+fn to_use(pool: &Shared, size: &PoolSize) -> usize {
+    // Relaxed: whoever stores a new limit takes the lock of `size` after that.
+    let limit = match LIMIT.load(Ordering::Relaxed) {
+        0 => size.environment,
+        limit => limit,
+    };
+    size.asked.min(limit).clamp(1, threads_of(pool))
 }
