@@ -11,6 +11,7 @@ mod layers;
 mod lines;
 mod links;
 mod list;
+mod promises;
 mod repository;
 mod sizes;
 mod statistics;
@@ -58,6 +59,11 @@ fn no_file_and_no_function_is_too_long() {
 #[test]
 fn what_pages_and_comments_refer_to_is_there() {
     expect_none("links", &links::check());
+}
+
+#[test]
+fn each_promise_of_the_readme_has_a_test() {
+    expect_none("promises", &promises::check());
 }
 
 /// Run it by `cargo test --test house -- --ignored --nocapture statistics`.
