@@ -53,9 +53,9 @@ const HIGHEST_TAG: *const Team = ACTING_TAG;
 thread_local! {
     /// The innermost frame; null if the thread is inside nothing.
     static INNERMOST: Cell<*const Frame> = const { Cell::new(ptr::null()) };
-    /// The `tag` and the `context` of the innermost frame once more. Every `join` asks for them, and this saves it the
-    /// way through the frame.
-    static INNERMOST_CACHE: Cell<(*const Team, *const ())> = const { Cell::new((REGION_TAG, ptr::null())) };
+    /// The `context` of the innermost frame once more if that runs tasks, and otherwise null. Every `join` asks for it,
+    /// and this saves it the way through the frame.
+    static INNERMOST_TASKS: Cell<*const TaskContext<'static>> = const { Cell::new(ptr::null()) };
     /// The last frame of a worker's thread. It has no destructor, so that it exists until the thread is gone.
     static ENDING_FRAME: Frame = const {
         Frame { tag: Cell::new(ENDING_TAG), context: ptr::null(), outer: ptr::null() }
@@ -68,14 +68,14 @@ pub(crate) fn mark_worker_ending() {
     ENDING_FRAME.with(|last| set_innermost(last));
 }
 
-/// Makes `frame` the innermost one, and keeps `INNERMOST_CACHE` in step. Null: the thread is inside nothing.
+/// Makes `frame` the innermost one, and keeps `INNERMOST_TASKS` in step. Null: the thread is inside nothing.
 #[inline(always)]
 fn set_innermost(frame: *const Frame) {
     INNERMOST.set(frame);
     // SAFETY: a frame on the list is alive, because `within_frame` takes it off before it goes. `ENDING_FRAME` lives as
     // long as the thread.
-    let cached = unsafe { frame.as_ref() }.map_or((REGION_TAG, ptr::null()), |frame| (frame.tag.get(), frame.context));
-    INNERMOST_CACHE.set(cached);
+    let tasks = unsafe { frame.as_ref() }.map_or(ptr::null(), Frame::task_context);
+    INNERMOST_TASKS.set(tasks);
 }
 
 /// Runs `body`, the body of a region, as the bee of `context`.
@@ -140,7 +140,7 @@ pub(crate) fn forget_other_bees() {
             Role::Tasks(_) | Role::Ending | Role::LostToFork => frame.tag.set(LOST_TO_FORK_TAG),
         }
     }
-    // The tag of the innermost frame may have changed, so the cache is filled anew.
+    // The innermost frame may run tasks no longer.
     set_innermost(INNERMOST.get());
 }
 
@@ -160,6 +160,13 @@ enum Role<'f> {
 }
 
 impl Frame {
+    /// The context if the thread runs tasks, and otherwise null.
+    #[inline(always)]
+    fn task_context(&self) -> *const TaskContext<'static> {
+        // The tags of the other kinds are below the address of any team.
+        if self.tag.get().addr() > HIGHEST_TAG.addr() { self.context.cast() } else { ptr::null() }
+    }
+
     /// Reads the frame. The result must not be used after the frame has been taken off the list.
     fn role<'f>(&self) -> Role<'f> {
         match self.tag.get() {
@@ -307,25 +314,18 @@ pub(crate) fn with_outermost_region<R>(team: &Team, use_it: impl FnOnce(&RegionC
 /// `team`, and with None otherwise. Every `join` asks this.
 #[inline(always)]
 pub(crate) fn with_innermost_tasks<R>(team: &Team, use_it: impl FnOnce(Option<&TaskContext<'_>>) -> R) -> R {
-    // Not by `roles`: this function becomes part of the user's own code, where `roles` would be a function call.
-    let (tag, context) = INNERMOST_CACHE.get();
-    if !ptr::eq(tag, team) {
-        return use_it(None);
-    }
-    // SAFETY: the innermost frame is still on the list. Only `within_tasks` makes frames with the address of a team as
-    // their tag, so the context is a `TaskContext`; it is passed to `use_it` only.
-    use_it(Some(unsafe { &*context.cast::<TaskContext<'_>>() }))
+    with_innermost_tasks_of_any(|context| use_it(context.filter(|context| ptr::eq(context.team(), team))))
 }
 
 /// Calls `use_it` with the calling thread's task context if the innermost thing that the thread does is to run tasks,
 /// of whichever hive, and with None otherwise.
 #[inline(always)]
 pub(crate) fn with_innermost_tasks_of_any<R>(use_it: impl FnOnce(Option<&TaskContext<'_>>) -> R) -> R {
-    let (tag, context) = INNERMOST_CACHE.get();
-    // The tags of the other kinds of frames are below the address of any team.
-    let runs_tasks = tag.addr() > HIGHEST_TAG.addr();
-    // SAFETY: as in `with_innermost_tasks`.
-    use_it(runs_tasks.then(|| unsafe { &*context.cast::<TaskContext<'_>>() }))
+    // Not by `roles`: this function becomes part of the user's own code, where `roles` would be a function call.
+    // SAFETY: the innermost frame is still on the list, and only `within_tasks` and `run_tasks_from_now_on` make frames
+    // with the address of a team as their tag, from a reference to a `TaskContext` that is there until then. It is
+    // passed to `use_it` only.
+    use_it(unsafe { INNERMOST_TASKS.get().as_ref() })
 }
 
 /// Calls `use_it` with the context by which the calling thread belongs to a task pool, and with None if it belongs to
@@ -345,13 +345,9 @@ pub(crate) fn with_pool_context<R>(use_it: impl for<'t> FnOnce(Option<&'t TaskCo
 /// The result is not used after the calling function has returned, since its frame may be gone by then.
 #[inline(always)]
 pub(crate) unsafe fn innermost_pool_context<'t>() -> Option<&'t TaskContext<'t>> {
-    let (tag, context) = INNERMOST_CACHE.get();
-    if tag.addr() <= HIGHEST_TAG.addr() {
-        return None;
-    }
-    // SAFETY: as in `with_innermost_tasks`; the caller does not use it longer than the frame is there.
-    let context = unsafe { &*context.cast::<TaskContext<'_>>() };
-    context.is_in_pool().then_some(context)
+    // SAFETY: as in `with_innermost_tasks_of_any`; the caller does not use it longer than the frame is there.
+    let context = unsafe { INNERMOST_TASKS.get().cast::<TaskContext<'t>>().as_ref() };
+    context.filter(|context| context.is_in_pool())
 }
 
 /// `with_pool_context` on a thread that is inside of something else than a task pool, or else further in.
