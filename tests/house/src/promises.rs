@@ -8,7 +8,7 @@ use crate::repository;
 
 const PAGE: &str = "README.md";
 const SECTION: &str = "## What it promises";
-/// A promise, a tab, and what holds it: `file` or `file::function`, divided by commas.
+/// A promise, a colon, and what holds it: `file` or `file::function`, divided by commas.
 const LIST: &str = "promises.txt";
 
 pub(crate) fn check() -> Vec<Finding> {
@@ -30,8 +30,8 @@ fn check_list<'a>(page: &str, text: &str, file: impl Fn(&str) -> Option<&'a str>
     let mut problems = Vec::new();
     let mut held = BTreeSet::new();
     for (line, entry) in list::entries(text) {
-        let Some((promise, tests)) = entry.split_once('\t') else {
-            problems.push(Finding::new(&path, line, "cannot be read; write a promise, a tab and what holds it"));
+        let Some((promise, tests)) = entry.split_once(": ") else {
+            problems.push(Finding::new(&path, line, "cannot be read; write a promise, a colon and what holds it"));
             continue;
         };
         if !promises.contains(promise) {
@@ -71,19 +71,19 @@ mod tests {
 
     #[test]
     fn a_test_for_each_promise_passes() {
-        assert!(problems("No stall\ttests/a.rs::one\nPanics\ttests/a.rs, tests/a.rs::one\n").is_empty());
+        assert!(problems("No stall: tests/a.rs::one\nPanics: tests/a.rs, tests/a.rs::one\n").is_empty());
     }
 
     #[test]
     fn a_promise_that_nothing_holds_fails() {
-        let problems = problems("No stall\ttests/a.rs\n");
+        let problems = problems("No stall: tests/a.rs\n");
         assert_eq!(problems.len(), 1);
         assert!(problems[0].contains("\"Panics\""));
     }
 
     #[test]
     fn a_test_or_a_promise_that_is_not_there_fails() {
-        let problems = problems("No stall\ttests/a.rs::two\nPanics\ttests/b.rs\nOther\ttests/a.rs\nPanics\n");
+        let problems = problems("No stall: tests/a.rs::two\nPanics: tests/b.rs\nOther: tests/a.rs\nPanics\n");
         assert_eq!(problems.len(), 4, "{problems:?}");
     }
 }
