@@ -9,8 +9,6 @@ use hive::adapters::task_pool::builder::PoolBuilder;
 use hive::adapters::task_pool::handle::TaskPool;
 
 use crate::error::ThreadPoolBuildError;
-use crate::global;
-use crate::pool::ThreadPool;
 use crate::thread::{CustomSpawn, DefaultSpawn, ThreadBuilder, ThreadSpawn};
 
 /// Settings of a pool that is to be built.
@@ -48,65 +46,9 @@ impl ThreadPoolBuilder {
     pub fn new() -> Self {
         Self::default()
     }
-
-    /// Builds a pool whose threads may borrow from outside, runs `with_pool`, and waits until the threads have ended.
-    /// Each thread calls `wrapper`, which has to call [`ThreadBuilder::run`].
-    ///
-    /// ```
-    /// let greeting = String::from("hello");
-    /// let length = rayon_core::ThreadPoolBuilder::new().num_threads(2).build_scoped(
-    ///     |thread| {
-    ///         println!("{greeting} from thread {}", thread.index());
-    ///         thread.run()
-    ///     },
-    ///     |pool| pool.install(|| greeting.len()),
-    /// );
-    /// assert_eq!(length.unwrap(), 5);
-    /// ```
-    ///
-    /// # Errors
-    /// As [`build`](Self::build).
-    ///
-    /// # Panics
-    /// If `with_pool` or a call of `wrapper` does.
-    pub fn build_scoped<W, F, R>(self, wrapper: W, with_pool: F) -> Result<R, ThreadPoolBuildError>
-    where
-        W: Fn(ThreadBuilder) + Sync,
-        F: FnOnce(&ThreadPool) -> R,
-    {
-        let wrapper = &wrapper;
-        thread::scope(|scope| {
-            let start = |thread: ThreadBuilder| thread.to_std().spawn_scoped(scope, || wrapper(thread)).map(drop);
-            // Dropped at the end of this closure, also by a panic: then the threads end, which the scope waits for.
-            let pool = self.spawn_handler(start).build()?;
-            Ok(with_pool(&pool))
-        })
-    }
 }
 
 impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
-    /// Builds a pool.
-    ///
-    /// # Errors
-    /// If a thread cannot be started, or if [`use_current_thread`](Self::use_current_thread) was asked for on a thread
-    /// that belongs to a pool already. The threads started by then end by themselves.
-    pub fn build(self) -> Result<ThreadPool, ThreadPoolBuildError> {
-        self.build_pool().map(ThreadPool::of)
-    }
-
-    /// Builds the global pool, which the functions use that name no pool, on threads that belong to none.
-    ///
-    /// ```
-    /// rayon_core::ThreadPoolBuilder::new().num_threads(2).build_global().unwrap();
-    /// assert_eq!(rayon_core::current_num_threads(), 2);
-    /// ```
-    ///
-    /// # Errors
-    /// If there is a global pool already; else as [`build`](Self::build).
-    pub fn build_global(self) -> Result<(), ThreadPoolBuildError> {
-        global::build_global(|| self.build_pool())
-    }
-
     pub(crate) fn build_pool(self) -> Result<TaskPool, ThreadPoolBuildError> {
         let Self { num_threads, uses_current_thread, mut thread_name, stack_size, pool, mut spawn } = self;
         let threads = if num_threads > 0 { num_threads } else { default_threads() };

@@ -64,9 +64,16 @@ impl Configuration {
     pub fn exit_handler<H: Fn(usize) + Send + Sync + 'static>(self, handler: H) -> Self {
         Self(self.0.exit_handler(handler))
     }
+}
 
-    pub(crate) fn into_builder(self) -> ThreadPoolBuilder {
-        self.0
+impl ThreadPool {
+    /// Builds a pool.
+    ///
+    /// # Errors
+    /// As [`ThreadPoolBuilder::build`].
+    #[deprecated(note = "`ThreadPoolBuilder::build` does the same")]
+    pub fn new(configuration: Configuration) -> Result<Self, Box<dyn Error>> {
+        configuration.build()
     }
 }
 
@@ -76,5 +83,5 @@ impl Configuration {
 /// As that.
 #[deprecated(note = "`ThreadPoolBuilder::build_global` does the same")]
 pub fn initialize(configuration: Configuration) -> Result<(), Box<dyn Error>> {
-    configuration.into_builder().build_global().map_err(Box::from)
+    configuration.0.build_global().map_err(Box::from)
 }

@@ -9,6 +9,7 @@ use hive::adapters::task_pool::pool_ref::PoolRef;
 
 use crate::builder::ThreadPoolBuilder;
 use crate::error::ThreadPoolBuildError;
+use crate::thread::ThreadSpawn;
 
 static GLOBAL: GlobalPool = GlobalPool::new();
 
@@ -28,11 +29,19 @@ fn build_default() -> &'static TaskPool {
         .unwrap_or_else(|error| panic!("the global thread pool cannot be built: {error}"))
 }
 
-/// Builds the global pool by `build`.
-pub(crate) fn build_global(
-    build: impl FnOnce() -> Result<TaskPool, ThreadPoolBuildError>,
-) -> Result<(), ThreadPoolBuildError> {
-    GLOBAL.build(build).unwrap_or(Err(ThreadPoolBuildError::GLOBAL_POOL_EXISTS)).map(drop)
+impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
+    /// Builds the global pool, which the functions use that name no pool, on threads that belong to none.
+    ///
+    /// ```
+    /// rayon_core::ThreadPoolBuilder::new().num_threads(2).build_global().unwrap();
+    /// assert_eq!(rayon_core::current_num_threads(), 2);
+    /// ```
+    ///
+    /// # Errors
+    /// If there is a global pool already; else as [`build`](Self::build).
+    pub fn build_global(self) -> Result<(), ThreadPoolBuildError> {
+        GLOBAL.build(|| self.build_pool()).unwrap_or(Err(ThreadPoolBuildError::GLOBAL_POOL_EXISTS)).map(drop)
+    }
 }
 
 /// Calls `use_it` with the pool that the calling thread belongs to, or else with the global one.

@@ -1,15 +1,17 @@
 //! Pools of the program's own.
 
-use std::error::Error;
-use std::fmt;
+use std::{fmt, thread};
 
 use hive::adapters::task_pool::handle::TaskPool;
 use hive::adapters::task_pool::pool_bee::PoolBee;
 
 use crate::broadcast::BroadcastContext;
+use crate::builder::ThreadPoolBuilder;
+use crate::error::ThreadPoolBuildError;
+use crate::join;
 use crate::scope::{Scope, ScopeFifo};
 use crate::spawn::Yield;
-use crate::{ThreadPoolBuilder, join};
+use crate::thread::{ThreadBuilder, ThreadSpawn};
 
 /// A pool of threads. When it is dropped, it ends as soon as all jobs that were spawned in it have run; the drop does
 /// not wait for that.
@@ -22,21 +24,6 @@ use crate::{ThreadPoolBuilder, join};
 pub struct ThreadPool(TaskPool);
 
 impl ThreadPool {
-    pub(crate) fn of(pool: TaskPool) -> Self {
-        Self(pool)
-    }
-
-    /// Builds a pool.
-    ///
-    /// # Errors
-    /// As [`ThreadPoolBuilder::build`].
-    #[deprecated(note = "`ThreadPoolBuilder::build` does the same")]
-    #[allow(deprecated)]
-    pub fn new(configuration: crate::Configuration) -> Result<Self, Box<dyn Error>> {
-        let builder: ThreadPoolBuilder = configuration.into_builder();
-        builder.build().map_err(Box::from)
-    }
-
     /// Runs `op` on a thread of this pool and returns its result. What `op` calls that names no pool uses this one.
     ///
     /// If the calling thread belongs to another pool, it runs tasks of that one meanwhile.
@@ -174,5 +161,52 @@ impl fmt::Debug for ThreadPool {
             .field("num_threads", &self.current_num_threads())
             .field("id", &self.0.unique_number())
             .finish()
+    }
+}
+
+impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
+    /// Builds a pool.
+    ///
+    /// # Errors
+    /// If a thread cannot be started, or if [`use_current_thread`](Self::use_current_thread) was asked for on a thread
+    /// that belongs to a pool already. The threads started by then end by themselves.
+    pub fn build(self) -> Result<ThreadPool, ThreadPoolBuildError> {
+        self.build_pool().map(ThreadPool)
+    }
+}
+
+impl ThreadPoolBuilder {
+    /// Builds a pool whose threads may borrow from outside, runs `with_pool`, and waits until the threads have ended.
+    /// Each thread calls `wrapper`, which has to call [`ThreadBuilder::run`].
+    ///
+    /// ```
+    /// let greeting = String::from("hello");
+    /// let length = rayon_core::ThreadPoolBuilder::new().num_threads(2).build_scoped(
+    ///     |thread| {
+    ///         println!("{greeting} from thread {}", thread.index());
+    ///         thread.run()
+    ///     },
+    ///     |pool| pool.install(|| greeting.len()),
+    /// );
+    /// assert_eq!(length.unwrap(), 5);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    ///
+    /// # Panics
+    /// If `with_pool` or a call of `wrapper` does.
+    pub fn build_scoped<W, F, R>(self, wrapper: W, with_pool: F) -> Result<R, ThreadPoolBuildError>
+    where
+        W: Fn(ThreadBuilder) + Sync,
+        F: FnOnce(&ThreadPool) -> R,
+    {
+        let wrapper = &wrapper;
+        thread::scope(|scope| {
+            let start = |thread: ThreadBuilder| thread.to_std().spawn_scoped(scope, || wrapper(thread)).map(drop);
+            // Dropped at the end of this closure, also by a panic: then the threads end, which the scope waits for.
+            let pool = self.spawn_handler(start).build()?;
+            Ok(with_pool(&pool))
+        })
     }
 }

@@ -2,32 +2,13 @@
 
 #![cfg(unix)]
 
+#[path = "../../tests/common/child.rs"]
+mod child;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use child::in_a_child;
 use rayon_core::ThreadPoolBuilder;
-
-/// Runs `child` in a forked child, and returns the status with which it has ended.
-fn in_a_child(child: impl FnOnce() -> i32) -> i32 {
-    // SAFETY: the child calls nothing but this library, which provides for forks, and then `_exit`. No other thread of
-    // this test program holds a lock of the allocator: those of the pools are idle.
-    match unsafe { libc::fork() } {
-        -1 => panic!("fork: {}", std::io::Error::last_os_error()),
-        0 => {
-            // SAFETY: `alarm` only asks for a signal, which ends a child that hangs.
-            unsafe { libc::alarm(60) };
-            let status = catch_unwind(AssertUnwindSafe(child)).unwrap_or(99);
-            // SAFETY: ends the process at once.
-            unsafe { libc::_exit(status) }
-        }
-        process => {
-            let mut status = 0;
-            // SAFETY: `status` lives during the call.
-            let waited = unsafe { libc::waitpid(process, &raw mut status, 0) };
-            assert_eq!(waited, process);
-            if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 1000 + libc::WTERMSIG(status) }
-        }
-    }
-}
 
 #[test]
 fn a_child_has_a_global_pool_of_its_own_and_is_told_that_others_are_its_parent_s() {

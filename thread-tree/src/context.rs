@@ -2,6 +2,8 @@
 
 use std::marker::PhantomData;
 
+use crate::half::Half;
+use crate::node::{Node, run_here};
 use crate::tree::ThreadTree;
 
 /// A place in a [`ThreadTree`], at which work can be divided. It stays on its thread: a closure gets a place of its own
@@ -31,10 +33,21 @@ pub struct ThreadTreeCtx<'a> {
     stays: PhantomData<*const ()>,
 }
 
-impl<'a> ThreadTreeCtx<'a> {
+impl ThreadTree {
+    /// The top of the tree, where work comes in. Each closure of a join gets the next lower place, and divides its own
+    /// work there.
+    ///
+    /// If a closure calls this, instead of using the place that it gets, nothing waits for ever: a join that meets one
+    /// further out runs both of its closures on the calling thread.
+    ///
+    /// ```
+    /// let tree = thread_tree::ThreadTree::new_with_level(2);
+    /// let sums = tree.top().join(|left| left.join(|_| 1, |_| 2), |right| right.join(|_| 3, |_| 4));
+    /// assert_eq!(sums, ((1, 2), (3, 4)));
+    /// ```
     #[inline]
-    pub(crate) fn new(tree: &'a ThreadTree) -> Self {
-        Self { tree, stays: PhantomData }
+    pub fn top(&self) -> ThreadTreeCtx<'_> {
+        ThreadTreeCtx { tree: self, stays: PhantomData }
     }
 }
 
@@ -80,7 +93,7 @@ impl ThreadTreeCtx<'_> {
         RB: Send,
     {
         match self.tree.node() {
-            Some(node) => node.join(a, b),
+            Some((branches, node)) => join_at(node, branches, a, b),
             None => (a(*self), b(*self)),
         }
     }
@@ -146,4 +159,20 @@ impl ThreadTreeCtx<'_> {
     {
         self.join(|left| work(left, first), |right| work(right, first + 1))
     }
+}
+
+/// See [`ThreadTreeCtx::join`].
+fn join_at<A, B, RA, RB>(node: &Node, [left, right]: &[ThreadTree; 2], a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce(ThreadTreeCtx<'_>) -> RA + Send,
+    B: FnOnce(ThreadTreeCtx<'_>) -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    let (a, b) = (Half::new(a), Half::new(b));
+    if !node.run_on_two(&|| a.run(left.top()), &|| b.run(right.top())) {
+        let bottom = ThreadTree::bottom();
+        run_here(|| a.run(bottom.top()), || b.run(bottom.top()));
+    }
+    (a.into_result(), b.into_result())
 }

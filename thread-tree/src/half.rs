@@ -3,9 +3,6 @@
 use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
 
-use crate::context::ThreadTreeCtx;
-use crate::tree::ThreadTree;
-
 thread_local! {
     /// Whether the calling thread is inside of a closure of some join that has two threads.
     static IS_IN_HALF: Cell<bool> = const { Cell::new(false) };
@@ -35,15 +32,18 @@ enum State<F, R> {
     Done(R),
 }
 
-impl<F: FnOnce(ThreadTreeCtx<'_>) -> R, R> Half<F, R> {
+impl<F, R> Half<F, R> {
     pub(crate) fn new(work: F) -> Self {
         Self(Mutex::new(State::Waits(work)))
     }
 
-    /// Runs the closure with the top of `tree`. Called at most once.
-    pub(crate) fn run(&self, tree: &ThreadTree) {
+    /// Runs the closure with its place in the tree. Called at most once.
+    pub(crate) fn run<P>(&self, place: P)
+    where
+        F: FnOnce(P) -> R,
+    {
         let State::Waits(work) = self.replace(State::Taken) else { unreachable!("a half is run once") };
-        let result = work(tree.top());
+        let result = work(place);
         self.replace(State::Done(result));
     }
 

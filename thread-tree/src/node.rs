@@ -8,16 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use hive::adapters::free_region::{global_if_built, spmd_if_free};
 use hive::{Hive, Pin};
 
-use crate::context::ThreadTreeCtx;
-use crate::half::{Half, OnDrop, in_half, is_in_half};
-use crate::tree::ThreadTree;
+use crate::half::{OnDrop, in_half, is_in_half};
 
-/// An inner node: it has two trees below it, and a second thread.
+/// An inner node: it has a second thread.
 pub(crate) struct Node {
     level: usize,
     is_top: bool,
-    /// The trees below. None: these are of level 0.
-    branches: Option<Box<[ThreadTree; 2]>>,
     /// Whether a join has this node now.
     is_in_use: AtomicBool,
     /// The node's own hive, once a join has needed it.
@@ -31,11 +27,10 @@ pub(crate) struct Node {
 const JOINS_UNTIL_RETRY: u32 = 10_000;
 
 impl Node {
-    pub(crate) fn new(level: usize, is_top: bool, branches: Option<Box<[ThreadTree; 2]>>) -> Self {
+    pub(crate) fn new(level: usize, is_top: bool) -> Self {
         Self {
             level,
             is_top,
-            branches,
             is_in_use: AtomicBool::new(false),
             hive: AssertUnwindSafe(OnceLock::new()),
             joins_until_retry: AtomicU32::new(0),
@@ -46,36 +41,16 @@ impl Node {
         self.level
     }
 
-    /// See [`ThreadTreeCtx::join`].
-    pub(crate) fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
-    where
-        A: FnOnce(ThreadTreeCtx<'_>) -> RA + Send,
-        B: FnOnce(ThreadTreeCtx<'_>) -> RB + Send,
-        RA: Send,
-        RB: Send,
-    {
-        let (a, b) = (Half::new(a), Half::new(b));
-        if !self.run_on_two(&|tree| a.run(tree), &|tree| b.run(tree)) {
-            run_here(&|tree| a.run(tree), &|tree| b.run(tree));
-        }
-        (a.into_result(), b.into_result())
-    }
-
     /// Runs `a` on the calling thread and `b` on another one. False: neither has been run, because no other thread is
     /// to be had.
-    fn run_on_two(&self, a: &(impl Fn(&ThreadTree) + Sync), b: &(impl Fn(&ThreadTree) + Sync)) -> bool {
+    pub(crate) fn run_on_two(&self, a: &(impl Fn() + Sync), b: &(impl Fn() + Sync)) -> bool {
         // Acquire and Release pair with each other and order nothing else: the regions order what the closures do.
         if self.is_in_use.swap(true, Ordering::Acquire) {
             return false;
         }
         let _in_use = OnDrop(|| self.is_in_use.store(false, Ordering::Release));
-        let [left, right] = match self.branches.as_deref() {
-            Some([left, right]) => [left, right],
-            None => [ThreadTree::bottom(); 2],
-        };
-        let (a, b) = (|| a(left), || b(right));
-        self.global_hive().is_some_and(|hive| run_region(hive, &a, &b))
-            || self.may_use_own_hive() && self.own_hive().is_some_and(|hive| run_region(hive, &a, &b))
+        self.global_hive().is_some_and(|hive| run_region(hive, a, b))
+            || self.may_use_own_hive() && self.own_hive().is_some_and(|hive| run_region(hive, a, b))
     }
 
     /// The global hive, if this is the top of a tree that has no more threads than that. It is not built for this: it
@@ -121,9 +96,8 @@ fn run_region(hive: &Hive, a: &(impl Fn() + Sync), b: &(impl Fn() + Sync)) -> bo
 }
 
 /// Runs `a`, and then `b`, even if `a` panics.
-fn run_here(a: &impl Fn(&ThreadTree), b: &impl Fn(&ThreadTree)) {
-    let a = catch_unwind(AssertUnwindSafe(|| a(ThreadTree::bottom())));
-    let b = catch_unwind(AssertUnwindSafe(|| b(ThreadTree::bottom())));
+pub(crate) fn run_here(a: impl Fn(), b: impl Fn()) {
+    let (a, b) = (catch_unwind(AssertUnwindSafe(a)), catch_unwind(AssertUnwindSafe(b)));
     match (a, b) {
         (Ok(()), Ok(())) => (),
         (Ok(()), Err(panic)) | (Err(panic), Ok(())) => resume_unwind(panic),

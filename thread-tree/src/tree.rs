@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use crate::context::ThreadTreeCtx;
 use crate::node::Node;
 
 /// The largest level of a tree.
@@ -10,8 +9,8 @@ const MAX_LEVEL: usize = 12;
 
 /// A tree of threads, which divides work in two at each level.
 ///
-/// Its threads begin with the first [`join`](ThreadTreeCtx::join) that needs them and end when it is dropped. Which
-/// they are is [above](crate#which-threads).
+/// Its threads begin with the first [`join`](crate::ThreadTreeCtx::join) that needs them and end when it is dropped.
+/// Which they are is [above](crate#which-threads).
 ///
 /// ```
 /// let tree = thread_tree::ThreadTree::new_with_level(1);
@@ -21,16 +20,16 @@ const MAX_LEVEL: usize = 12;
 /// assert_eq!(halves, [10, 20]);
 /// ```
 pub struct ThreadTree {
-    /// None: level 0. Boxed, so that a constant may refer to a tree of that level: what it refers to may have nothing
-    /// that changes.
-    node: Option<Box<Node>>,
+    /// The trees below, and what runs joins here. None: level 0. Boxed, so that a constant may refer to a tree of that
+    /// level: what it refers to may have nothing that changes.
+    node: Option<Box<([Self; 2], Node)>>,
 }
 
 /// The tree below all trees.
 static BOTTOM: ThreadTree = ThreadTree::new_level0();
 
 impl ThreadTree {
-    /// A tree of level 0: both closures of a [`join`](ThreadTreeCtx::join) run on the calling thread.
+    /// A tree of level 0: both closures of a [`join`](crate::ThreadTreeCtx::join) run on the calling thread.
     ///
     /// ```
     /// use thread_tree::ThreadTree;
@@ -65,11 +64,10 @@ impl ThreadTree {
     /// The node of so high a level, with all nodes below it. `is_top`: no node is above it.
     fn below(level: usize, is_top: bool) -> Self {
         let branches = || [0, 1].map(|_| Self::below(level - 1, false));
-        let node = (level > 0).then(|| Box::new(Node::new(level, is_top, (level > 1).then(|| Box::new(branches())))));
-        Self { node }
+        Self { node: (level > 0).then(|| Box::new((branches(), Node::new(level, is_top)))) }
     }
 
-    /// Whether [`join`](ThreadTreeCtx::join) at the top of this tree uses two threads: false at level 0 only.
+    /// Whether [`join`](crate::ThreadTreeCtx::join) at the top of this tree uses two threads: false at level 0 only.
     ///
     /// ```
     /// assert!(thread_tree::ThreadTree::new_with_level(1).is_parallel());
@@ -79,34 +77,20 @@ impl ThreadTree {
         self.node.is_some()
     }
 
-    /// The top of the tree, where work comes in. Each closure of a join gets the next lower place, and divides its own
-    /// work there.
-    ///
-    /// If a closure calls this, instead of using the place that it gets, nothing waits for ever: a join that meets one
-    /// further out runs both of its closures on the calling thread.
-    ///
-    /// ```
-    /// let tree = thread_tree::ThreadTree::new_with_level(2);
-    /// let sums = tree.top().join(|left| left.join(|_| 1, |_| 2), |right| right.join(|_| 3, |_| 4));
-    /// assert_eq!(sums, ((1, 2), (3, 4)));
-    /// ```
-    #[inline]
-    pub fn top(&self) -> ThreadTreeCtx<'_> {
-        ThreadTreeCtx::new(self)
-    }
-
     /// A tree of level 0.
     pub(crate) fn bottom() -> &'static Self {
         &BOTTOM
     }
 
-    pub(crate) fn node(&self) -> Option<&Node> {
+    /// None: this is of level 0.
+    pub(crate) fn node(&self) -> Option<&([Self; 2], Node)> {
         self.node.as_deref()
     }
 }
 
 impl fmt::Debug for ThreadTree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ThreadTree").field("level", &self.node().map_or(0, Node::level)).finish_non_exhaustive()
+        let level = self.node().map_or(0, |(_, node)| node.level());
+        f.debug_struct("ThreadTree").field("level", &level).finish_non_exhaustive()
     }
 }

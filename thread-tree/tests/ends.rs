@@ -3,14 +3,16 @@
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code, reason = "forks, and reads a clock")]
 
+#[path = "../../tests/common/child.rs"]
+mod child;
 mod common;
 
 use std::fs;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
+use child::in_a_child;
 use common::{distinct, leaves, must_end};
 use thread_tree::ThreadTree;
 
@@ -92,28 +94,6 @@ fn idle_threads_and_callers_that_wait_for_long_sleep() {
         let wait = |_: thread_tree::ThreadTreeCtx<'_>| while !sleeps() {};
         tree.top().join(|_| (), |place| place.join(wait, |_| ()));
     });
-}
-
-/// Runs `child` in a forked child, and returns the status with which it has ended.
-fn in_a_child(child: impl FnOnce() -> i32) -> i32 {
-    // SAFETY: the child calls nothing but this library, and hive, which provides for forks, and then `_exit`. No other
-    // thread of this test program holds a lock of the allocator: the trees' are idle, and the tests' wait.
-    match unsafe { libc::fork() } {
-        -1 => panic!("fork: {}", std::io::Error::last_os_error()),
-        0 => {
-            // SAFETY: `alarm` only asks for a signal, which ends a child that hangs.
-            unsafe { libc::alarm(60) };
-            let status = catch_unwind(AssertUnwindSafe(child)).unwrap_or(99);
-            // SAFETY: ends the process at once.
-            unsafe { libc::_exit(status) }
-        }
-        process => {
-            let mut status = 0;
-            // SAFETY: `status` lives during the call.
-            assert_eq!(unsafe { libc::waitpid(process, &raw mut status, 0) }, process);
-            if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 1000 + libc::WTERMSIG(status) }
-        }
-    }
 }
 
 #[test]

@@ -35,7 +35,7 @@ impl Layers {
 
 pub(crate) fn check() -> Vec<Finding> {
     let layers = Layers::of_the_repository();
-    let [library, _] = imports::of_the_repository();
+    let [library, ..] = imports::of_the_repository();
     let mut problems = without_layer(&layers, library);
     problems.extend(list::compare_counts(UPWARD, &upward(&layers, library)));
     problems

@@ -14,20 +14,20 @@ pub(crate) use graph::{Arrow, Graph};
 
 use crate::repository;
 
-/// The root files of the crates whose imports are looked at.
-pub(crate) const LIBRARY: &str = "hive/lib.rs";
-pub(crate) const BENCH: &str = "hive-bench/src/main.rs";
+/// The root files of the crates whose imports are looked at: the library, hive-bench and the drop-ins.
+const ROOTS: [&str; 5] =
+    ["hive/lib.rs", "hive-bench/src/main.rs", "rayon-core/src/lib.rs", "spindle/src/lib.rs", "thread-tree/src/lib.rs"];
 
-/// The imports of the library and of hive-bench, in this order.
-pub(crate) fn of_the_repository() -> &'static [Graph; 2] {
-    static GRAPHS: OnceLock<[Graph; 2]> = OnceLock::new();
+/// The imports of these crates, in this order.
+pub(crate) fn of_the_repository() -> &'static [Graph; ROOTS.len()] {
+    static GRAPHS: OnceLock<[Graph; ROOTS.len()]> = OnceLock::new();
     GRAPHS.get_or_init(|| {
         let read = |path: &str| {
             let files = repository::files();
             let index = files.binary_search_by(|file| file.path.as_str().cmp(path)).ok()?;
             Some(files[index].text.clone())
         };
-        [LIBRARY, BENCH].map(|root| Graph::new(&tree::Tree::load(root, &read)))
+        ROOTS.map(|root| Graph::new(&tree::Tree::load(root, &read)))
     })
 }
 
