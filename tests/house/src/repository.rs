@@ -21,7 +21,7 @@ pub(crate) struct File {
 pub(crate) enum Kind {
     Rust,
     Markdown,
-    /// Comments begin with `#`: shell scripts, TOML, the Makefile.
+    /// Comments begin with `#`: shell scripts, TOML, YAML, the Makefile.
     Hash,
     Other,
 }
@@ -32,7 +32,7 @@ impl File {
         match name.rsplit_once('.') {
             Some((_, "rs")) => Kind::Rust,
             Some((_, "md")) => Kind::Markdown,
-            Some((_, "sh" | "toml")) => Kind::Hash,
+            Some((_, "sh" | "toml" | "yml")) => Kind::Hash,
             _ if name == "Makefile" || self.path.starts_with(".ci/") || self.text.starts_with("#!") => Kind::Hash,
             _ => Kind::Other,
         }
@@ -109,6 +109,7 @@ fn a_kind_is_known_by_name_or_first_line() {
     assert_eq!(kind("a/b.rs", ""), Kind::Rust);
     assert_eq!(kind("README.md", ""), Kind::Markdown);
     assert_eq!(kind("tests/x/run", "#!/bin/sh\n"), Kind::Hash);
+    assert_eq!(kind(".github/workflows/x.yml", ""), Kind::Hash);
     assert_eq!(kind("a/b.xml", ""), Kind::Other);
 }
 
