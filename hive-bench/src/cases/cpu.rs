@@ -10,8 +10,8 @@ use crate::runtimes::Runtime;
 /// From a while after the last region.
 pub(crate) fn idle(runtime: &mut impl Runtime, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
     runtime.empty_regions(runtime.threads(), 1);
-    thread::sleep(budget.cpu_wait());
-    measured.samples.push(percent_of_a_cpu(budget.cpu_window())?);
+    thread::sleep(Duration::from_millis(budget.cpu_wait_ms));
+    measured.samples.push(percent_of_a_cpu(Duration::from_millis(budget.cpu_window_ms))?);
     Ok(())
 }
 
@@ -19,7 +19,7 @@ pub(crate) fn idle(runtime: &mut impl Runtime, budget: &Budget, measured: &mut M
 pub(crate) fn parked(runtime: &mut impl Runtime, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
     runtime.empty_regions(runtime.threads(), 1);
     runtime.resize_and_wait(1)?;
-    measured.samples.push(percent_of_a_cpu(budget.cpu_window())?);
+    measured.samples.push(percent_of_a_cpu(Duration::from_millis(budget.cpu_window_ms))?);
     Ok(())
 }
 

@@ -4,7 +4,6 @@ mod check;
 mod costs;
 mod cpu;
 mod crossover;
-mod curves;
 mod forecast;
 mod groups;
 mod latency;
@@ -52,15 +51,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME=NUMBER,...", value_parser = Changes::parse)]
     #[arg(default_value = "", hide_default_value = true)]
     costs: Changes,
-    /// Draw the curves into this file
-    #[arg(long, value_name = "FILE")]
-    svg: Option<PathBuf>,
     /// Keep the figures in this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Measure two bees on this machine, and say how far off the prediction is; the exit code is 1 if it is off by more
     /// than 20 %
-    #[arg(long, conflicts_with_all = ["machine", "latency", "cores", "shape", "svg", "json"])]
+    #[arg(long, conflicts_with_all = ["machine", "latency", "cores", "shape", "json"])]
     check: bool,
 }
 
@@ -73,9 +69,7 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
 }
 
 fn forecast(arguments: &Arguments) -> Result<(), String> {
-    for (flag, path) in [("--svg", &arguments.svg), ("--json", &arguments.json)] {
-        path.as_ref().map_or(Ok(()), |path| files::writable(flag, path))?;
-    }
+    arguments.json.as_ref().map_or(Ok(()), |path| files::writable("--json", path))?;
     let (machine, latency) =
         (arguments.machine.clone().unwrap_or_default(), arguments.latency.clone().unwrap_or_default());
     let cpus = machine::in_order_of_use(&machine::read(&machine)?);
@@ -138,7 +132,7 @@ fn store(arguments: &Arguments, forecast: &Forecast) -> Result<(), String> {
             .map_err(|error| format!("the figures cannot be written as JSON: {error}"))?;
         files::write("--json", path, &text)?;
     }
-    arguments.svg.as_ref().map_or(Ok(()), |path| files::write("--svg", path, &report::picture(forecast)?))
+    Ok(())
 }
 
 #[cfg(test)]

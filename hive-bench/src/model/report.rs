@@ -1,11 +1,10 @@
-//! The predictions as text and as curves.
+//! The predictions as text.
 
 use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::crossover::{self, Crossover, FIGURES, Figure};
-use super::curves::{self, Curves};
 use super::forecast::Forecast;
 use super::predict::Prediction;
 use super::shape::Shape;
@@ -67,21 +66,6 @@ fn sentence(crossover: &Crossover) -> String {
     format!("  {} is ahead of {} {since}, by {factor:.1} times at the most bees", ahead.name(), behind.name())
 }
 
-/// A chart for each figure, all in one picture.
-pub(super) fn picture(forecast: &Forecast) -> Result<String, String> {
-    let shapes = shapes(&forecast.predictions);
-    let line = |shape: &Shape, figure: Figure| {
-        let positions = forecast.predictions.iter().filter(|one| one.shape == *shape);
-        (shape.name(), positions.map(|one| (one.bees as f64, figure.1(one))).collect())
-    };
-    let charts = FIGURES.map(|figure| Curves {
-        name: figure.0,
-        x_title: "bees of the team",
-        lines: shapes.iter().map(|shape| line(shape, figure)).collect(),
-    });
-    curves::picture(&format!("{}; round trips: {}", forecast.machine, forecast.latency), &charts)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,14 +103,5 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("node is ahead of flat from 64 bees on (not at 2), by 12.3 times"), "{text}");
-    }
-
-    #[test]
-    fn a_picture_has_a_chart_for_each_figure() {
-        let picture = picture(&forecast()).unwrap();
-        assert!(picture.starts_with("<svg "), "{picture}");
-        for part in ["cold wake", "barrier", "bees of the team", "node", "pack:2"] {
-            assert!(picture.contains(part), "{part} is missing");
-        }
     }
 }

@@ -11,4 +11,4 @@ pub(crate) use given::Given;
 #[cfg(feature = "mpi")]
 pub(crate) use given::fit_for_cg;
 pub(crate) use job::Job;
-pub(crate) use results::{Absent, Measured, Outcome, Record, Reference, Run, Unknown};
+pub(crate) use results::{Absent, Measured, Outcome, Record, Reference, Run};
