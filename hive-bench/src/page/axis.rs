@@ -51,11 +51,6 @@ impl Axis {
         self
     }
 
-    /// Which values are written, and as what.
-    pub(crate) fn labels(&self) -> impl Iterator<Item = (f64, String)> {
-        self.ticks.iter().map(|value| (*value, (self.label)(*value)))
-    }
-
     /// The position of a value, from 0 to 1 for the values shown. A smaller value is placed at the lower end.
     pub(crate) fn share(&self, value: f64) -> f64 {
         let value = value.max(self.from);

@@ -1,14 +1,13 @@
 //! The report as one page for a browser: text, tables and charts in a single file that needs nothing else.
 
-pub(crate) mod axis;
+mod axis;
 mod bars;
-pub(crate) mod boxes;
-pub(crate) mod chart;
+mod boxes;
+mod chart;
 mod distribution;
-pub(crate) mod lines;
+mod lines;
 mod machine;
-pub(crate) mod palette;
-pub(crate) mod picture;
+mod palette;
 mod ranking;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};

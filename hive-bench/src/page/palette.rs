@@ -92,12 +92,6 @@ pub(crate) fn look(runtime: RuntimeId) -> Look {
     Look { colour: colours[place % colours.len()], mark: MARKS[(first + place + place / colours.len()) % MARKS.len()] }
 }
 
-/// How the line of this number is drawn, where lines are no runtimes: the first in blue.
-pub(crate) fn by_number(place: usize) -> Look {
-    let colour = place.checked_sub(1).map_or(BLUES[0], |other| OTHERS[other % OTHERS.len()]);
-    Look { colour, mark: MARKS[place % MARKS.len()] }
-}
-
 /// Rules that give every chart its dark colours. Printed pages are light.
 pub(crate) fn dark_rules() -> String {
     let mut rules = "@media screen and (prefers-color-scheme: dark) {\n".to_owned();
