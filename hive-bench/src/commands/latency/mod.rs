@@ -32,7 +32,9 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
     let places = chosen(arguments).map_err(Failure::Usage)?;
     let matrix = matrix::measure(Machine::read_name(), &places, arguments.passes.into());
     print!("{}", table::text(&matrix, &places));
-    store(arguments, &matrix).map_err(Failure::Work)
+    let Some(path) = &arguments.json else { return Ok(()) };
+    let text = serde_json::to_string(&matrix).map_err(|error| format!("the matrix cannot be written as JSON: {error}"));
+    text.and_then(|text| files::write("--json", path, &text)).map_err(Failure::Work)
 }
 
 /// The CPUs in the order of rows: neighbours share most. An error names the flag and says what is possible.
@@ -42,13 +44,4 @@ fn chosen(arguments: &Arguments) -> Result<Vec<topology::Place>, String> {
     let mut places = topology::places(&chosen);
     places.sort_by_key(topology::Place::neighbourhood);
     Ok(places)
-}
-
-fn store(arguments: &Arguments, matrix: &Matrix) -> Result<(), String> {
-    if let Some(path) = &arguments.json {
-        let text =
-            serde_json::to_string(matrix).map_err(|error| format!("the matrix cannot be written as JSON: {error}"))?;
-        files::write("--json", path, &text)?;
-    }
-    Ok(())
 }

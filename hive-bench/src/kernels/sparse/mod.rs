@@ -9,8 +9,6 @@ mod placed;
 mod spmv;
 
 pub(crate) use cg::{Scalars, Steps, System};
-#[cfg(feature = "mpi")]
-pub(crate) use cg::{add, redirect};
 pub(crate) use check::largest_error;
 pub(crate) use placed::Placed;
 pub(crate) use spmv::Product;
