@@ -185,10 +185,6 @@ impl Case {
         }
     }
 
-    pub(crate) const fn is_jacobi(self) -> bool {
-        matches!(self, Self::Jacobi | Self::JacobiBarrier)
-    }
-
     /// Whether it is a kernel made of steps of parallel loops. For OpenMP these kernels are entirely in C.
     pub(crate) fn is_of_loops(self) -> bool {
         matches!(self.family(), "stream" | "stencil7" | "nbody" | "label" | "matmul" | "mandelbrot" | "dynamic")

@@ -2,6 +2,9 @@
 //! number by which results can be compared. Nothing in here knows which pools it is linked with.
 
 mod cases;
+#[allow(dead_code, reason = "one file of quantiles for all programs of hive-bench")]
+#[path = "../../src/stats/quantiles.rs"]
+mod quantiles;
 
 use std::time::{Duration, Instant};
 
@@ -54,10 +57,5 @@ fn measure(run: &dyn Fn(Par) -> f64, length: Duration) -> ([f64; 2], f64) {
             }
         }
     }
-    (times.map(median), result)
-}
-
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
+    (times.map(|times| quantiles::median(&times).expect("there are two turns of each")), result)
 }
