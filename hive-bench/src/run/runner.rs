@@ -106,7 +106,8 @@ fn with_forkunion(_cpus: &[usize], _job: &Job, _measured: &mut Measured) -> Resu
 
 #[cfg(openmp_compiled)]
 fn with_hive_c(cpus: &[usize], job: &Job, measured: &mut Measured) -> Result<(), String> {
-    crate::runtimes::hive::HiveC::host(cpus, |team| cases::run(team, job, measured))?
+    let settings = Settings::default();
+    HiveTeam::host(cpus, settings, |team| cases::run(&mut crate::runtimes::in_c::InC(team), job, measured))?
 }
 
 #[cfg(not(openmp_compiled))]
@@ -116,7 +117,7 @@ fn with_hive_c(_cpus: &[usize], _job: &Job, _measured: &mut Measured) -> Result<
 
 #[cfg(openmp_compiled)]
 fn with_sequential_c(cpus: &[usize], job: &Job, measured: &mut Measured) -> Result<(), String> {
-    crate::runtimes::sequential_c::SequentialC::host(cpus, |team| cases::run(team, job, measured))
+    Sequential::host(cpus, |team| cases::run(&mut crate::runtimes::in_c::InC(team), job, measured))
 }
 
 #[cfg(not(openmp_compiled))]
