@@ -10,17 +10,15 @@ use crate::runtimes;
 use crate::runtimes::chili::ChiliPool;
 #[cfg(feature = "forkunion")]
 use crate::runtimes::forkunion::ForkUnionPool;
-#[cfg(openmp_compiled)]
-use crate::runtimes::hive::HiveC;
 use crate::runtimes::hive::{HiveTeam, Settings};
+#[cfg(openmp_compiled)]
+use crate::runtimes::in_c::InC;
 #[cfg(openmp_compiled)]
 use crate::runtimes::openmp::OpenMp;
 use crate::runtimes::rayon::RayonPool;
 #[cfg(feature = "rayon-interop")]
 use crate::runtimes::rayon_interop::HiveAndRayon;
 use crate::runtimes::sequential::Sequential;
-#[cfg(openmp_compiled)]
-use crate::runtimes::sequential_c::SequentialC;
 use crate::runtimes::std_scope::StdScope;
 use crate::system::exit::Outcome;
 
@@ -61,9 +59,11 @@ fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
             HiveAndRayon::host_on_hive(cpus, |team| cases::rayon_interop(team, job, measured))?
         }
         #[cfg(openmp_compiled)]
-        RuntimeId::HiveC => HiveC::host(cpus, |team| cases::run(team, job, measured))?,
+        RuntimeId::HiveC => {
+            HiveTeam::host(cpus, Settings::default(), |team| cases::run(&mut InC(team), job, measured))?
+        }
         #[cfg(openmp_compiled)]
-        RuntimeId::SequentialC => SequentialC::host(cpus, |team| cases::run(team, job, measured)),
+        RuntimeId::SequentialC => Sequential::host(cpus, |team| cases::run(&mut InC(team), job, measured)),
         #[cfg(openmp_compiled)]
         runtime if runtime.is_openmp() => OpenMp::host(runtime, job.threads, |team| cases::run(team, job, measured))?,
         #[cfg(feature = "forkunion")]

@@ -3,12 +3,11 @@
 
 mod cg;
 mod check;
-#[cfg(openmp_compiled)]
 mod in_c;
 mod placed;
 mod spmv;
 
-pub(crate) use cg::{Scalars, Steps, System};
+pub(crate) use cg::{Scalars, Shares, System};
 pub(crate) use check::largest_error;
 pub(crate) use placed::Placed;
 pub(crate) use spmv::Product;
