@@ -31,8 +31,8 @@ fn main() {
     }
 }
 
-/// The median time of an iteration in nanoseconds, of as many as go into `length`, but at least three. A fifth as many run before, to
-/// warm up.
+/// The median time of an iteration in nanoseconds, of as many as go into `length`, but at least three. A fifth as many
+/// run before, to warm up.
 fn measure(case: &Case, threads: usize, length: Duration) -> u128 {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().expect("the pool is built only here");
     assert_eq!(rayon::current_num_threads(), threads);

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Samples, check, cpu};
+use super::cpu;
+use super::samples::{Samples, check, numbers};
 use crate::catalog::Case;
 use crate::kernels::roots::{self, expected_sum};
 use crate::record::{Job, Measured};
@@ -23,7 +24,7 @@ const BETWEEN: Duration = Duration::from_millis(1);
 const WARM_UP: u32 = 5;
 
 pub(super) fn requests(team: &impl Callers, job: &Job, measured: &Measured) -> Samples {
-    let numbers = roots::numbers(super::numbers(job, measured)?);
+    let numbers = roots::numbers(numbers(job, measured)?);
     let crowd = Crowd { team, numbers: &numbers, cpus: &job.cpus[..job.threads] };
     let [light, saturated, regions] = job.budget.requests;
     let light = || crowd.requests(light, Some(BETWEEN));

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::Instant;
 
-use super::{Samples, check};
+use super::samples::{Samples, check};
 use crate::measure::reference::mutex;
 use crate::measure::timing;
 use crate::record::{Budget, Measured, Reference};

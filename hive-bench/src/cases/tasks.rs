@@ -1,11 +1,13 @@
-//! The cases that are done by tasks: joins, spawns, and how soon a task begins. The team need not know regions for them.
+//! The cases that are done by tasks: joins, spawns, and how soon a task begins. The team need not know regions for
+//! them.
 
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::cpu;
 use super::pending_tasks::PendingTasks;
-use super::{Samples, check, cpu};
+use super::samples::{Samples, check};
 use crate::catalog::Case;
 use crate::kernels::joins::{self, InOrder, Tree, fib_by_adding, joins_of_fib};
 use crate::kernels::search::{self, Node};
