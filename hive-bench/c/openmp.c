@@ -56,8 +56,8 @@ void hb_barrier(void) {
 #pragma omp barrier
 }
 
-/* The caller passes the bodies of loops, so that every runtime runs the same machine code. Only the way in which indices
- * get to the threads differs, and here that is OpenMP's. */
+/* The caller passes the bodies of loops, so that every runtime runs the same machine code. Only the way in which
+ * indices get to the threads differs, and here that is OpenMP's. */
 typedef void part(const void *context, size_t begin, size_t end);
 typedef double sum_of_part(const void *context, size_t begin, size_t end);
 
@@ -70,8 +70,8 @@ static inline size_t first_of(size_t id, size_t threads, size_t len) {
 /* A static schedule has a block for each thread, which the body gets at once. */
 void hb_blocks(int threads, size_t len, part *body, const void *context) {
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int id = 0; id < threads; id++)
-        body(context, first_of((size_t)id, (size_t)threads, len), first_of((size_t)id + 1, (size_t)threads, len));
+    for (size_t id = 0; id < (size_t)threads; id++)
+        body(context, first_of(id, (size_t)threads, len), first_of(id + 1, (size_t)threads, len));
 }
 
 void hb_dynamic(int threads, size_t len, size_t chunk, part *body, const void *context) {
@@ -83,8 +83,8 @@ void hb_dynamic(int threads, size_t len, size_t chunk, part *body, const void *c
 double hb_sum(int threads, size_t len, sum_of_part *body, const void *context) {
     double sum = 0.0;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : sum)
-    for (int id = 0; id < threads; id++)
-        sum += body(context, first_of((size_t)id, (size_t)threads, len), first_of((size_t)id + 1, (size_t)threads, len));
+    for (size_t id = 0; id < (size_t)threads; id++)
+        sum += body(context, first_of(id, (size_t)threads, len), first_of(id + 1, (size_t)threads, len));
     return sum;
 }
 

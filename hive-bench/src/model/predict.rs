@@ -144,6 +144,16 @@ mod tests {
         assert!((0.45..0.6).contains(&(two.barrier / 40.0)), "{two:?}");
     }
 
+    /// The figures of the filed run: on that machine a round trip was 51 ns, a region 56 and a barrier 26 (see
+    /// docs/start.md).
+    #[test]
+    fn the_filed_run_is_within_a_fifth() {
+        let (cpus, _) = machine(2);
+        let one_way = crate::model::latency::Latency::read("far=51").unwrap().one_way(&cpus).unwrap();
+        let two = Team { cpus: &cpus, one_way: &one_way, costs: &Costs::default() }.predict(Shape::Flat).unwrap();
+        assert!((two.region / 56.0 - 1.0).abs() <= 0.2 && (two.barrier / 26.0 - 1.0).abs() <= 0.2, "{two:?}");
+    }
+
     /// In both shapes the bees meet in the same lines.
     #[test]
     fn where_all_share_a_cache_the_shapes_are_one() {

@@ -5,7 +5,6 @@ use std::sync::Mutex;
 
 use crate::kernels::sparse::{Scalars, Shares, System};
 use crate::runtimes::Runtime;
-use crate::runtimes::loops::Loops;
 use crate::runtimes::team_thread::{InRegion, Sums};
 
 /// A runtime that can do conjugate gradients.
@@ -57,18 +56,4 @@ pub(crate) fn iterate_by_barrier<const IN_C: bool>(
         }
     });
     end.into_inner().expect("nobody panics with it")
-}
-
-/// Runtimes without a barrier.
-trait OnlyLoops: Loops {}
-
-impl OnlyLoops for crate::runtimes::rayon::RayonPool {}
-impl OnlyLoops for crate::runtimes::sequential::Sequential {}
-#[cfg(feature = "forkunion")]
-impl OnlyLoops for crate::runtimes::forkunion::ForkUnionPool {}
-
-impl<L: OnlyLoops> Solve for L {
-    fn solve(&mut self, system: &mut System, iterations: u64) -> Result<(), String> {
-        system.by_loops(self, iterations)
-    }
 }

@@ -77,7 +77,7 @@ impl Map {
         let parts: Vec<_> = object.normal_children().collect();
         let memory = nodes(object);
         let says_something = match object.object_type() {
-            ObjectType::Machine | ObjectType::L1Cache | ObjectType::L2Cache => parts.len() > 1,
+            ObjectType::L1Cache | ObjectType::L2Cache => parts.len() > 1,
             kind => !kind.is_cpu_instruction_cache(),
         };
         let is_shown = says_something || !memory.is_empty();
