@@ -136,7 +136,9 @@ impl Nbody {
                 #[expect(unsafe_code, reason = "a loop in C")]
                 return unsafe { hb_pull_part(places.as_ptr().cast(), all.pointer(), masses.as_ptr(), start, end) };
             }
-            let [x, y, z] = parts(&all, &bodies);
+            // SAFETY: a loop hands out each body once.
+            #[expect(unsafe_code, reason = "several threads write one array")]
+            let [x, y, z] = unsafe { parts(&all, &bodies) };
             for (((body, x), y), z) in bodies.zip(x).zip(y).zip(z) {
                 [*x, *y, *z] = pull(places, masses, places.each_ref().map(|places| places[body]));
             }
@@ -154,23 +156,25 @@ impl Nbody {
                 #[expect(unsafe_code, reason = "a loop in C")]
                 return unsafe { hb_move_part(places.pointer(), speeds.pointer(), pulls.as_ptr().cast(), start, end) };
             }
-            for ((places, speeds), pulls) in parts(&places, &bodies).into_iter().zip(parts(&speeds, &bodies)).zip(pulls)
-            {
+            // SAFETY: a loop hands out each body once.
+            #[expect(unsafe_code, reason = "several threads write both arrays")]
+            let [places, speeds] = [&places, &speeds].map(|points| unsafe { parts(points, &bodies) });
+            for ((places, speeds), pulls) in places.into_iter().zip(speeds).zip(pulls) {
                 advance(places, speeds, &pulls[bodies.clone()]);
             }
         });
     }
 }
 
-/// Of each coordinate what belongs to these bodies. A loop hands out each body once, and its body calls this once.
-fn parts<'a>(points: &'a Disjoint<'_, f32>, bodies: &Range<usize>) -> [&'a mut [f32]; 3] {
-    [0, 1, 2].map(|coordinate| {
-        let first = coordinate * BODIES;
-        // SAFETY: coordinates lie one after the other, and nobody else has these bodies.
-        #[expect(unsafe_code, reason = "several threads write one array")]
-        let part = unsafe { points.part(first + bodies.start..first + bodies.end) };
-        part
-    })
+/// Of each coordinate what belongs to these bodies.
+///
+/// # Safety
+/// While the result lives, nobody else holds parts of these bodies.
+#[expect(unsafe_code, reason = "several threads write one array")]
+#[expect(clippy::mut_from_ref, reason = "the caller vouches for the parts")]
+unsafe fn parts<'a>(points: &'a Disjoint<'_, f32>, bodies: &Range<usize>) -> [&'a mut [f32]; 3] {
+    // SAFETY: coordinates lie one after the other; and the caller's promise.
+    [0, BODIES, 2 * BODIES].map(|first| unsafe { points.part(first + bodies.start..first + bodies.end) })
 }
 
 #[expect(unsafe_code, reason = "functions in C")]

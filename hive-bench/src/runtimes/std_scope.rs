@@ -110,7 +110,9 @@ impl OneRegion for StdScope {
         iterations: u64,
     ) -> Result<Scalars, String> {
         let barrier = Barrier::new(self.threads);
-        let wait = || drop(barrier.wait());
+        let wait = || {
+            barrier.wait();
+        };
         iterate_by_barrier::<IN_C>(self, wait, shares, begin, iterations)
     }
 }
