@@ -1,5 +1,5 @@
-//! Compiles the OpenMP rival with the system's C compiler, and its kernels once more as plain loops. If that fails, a
-//! warning says so and both are left out: a build never fails because a rival is missing.
+//! Compiles the OpenMP rival and the kernels' bodies with the system's C compiler. If that fails, a warning says so and
+//! both are left out: a build never fails because a rival is missing.
 
 fn main() {
     println!("cargo:rustc-check-cfg=cfg(openmp_compiled)");
@@ -26,7 +26,7 @@ fn compile_openmp() -> Result<String, String> {
     Err("built without the feature openmp".to_owned())
 }
 
-/// The files in `c/kernels`. Without OpenMP they are plain loops.
+/// The files in `c/kernels`.
 #[cfg(feature = "openmp")]
 const KERNELS: [&str; 9] =
     ["handing_out", "labels", "mandelbrot", "matmul", "nbody", "roots", "sparse", "stencil", "stream"];
@@ -43,14 +43,10 @@ fn compile_openmp() -> Result<String, String> {
     openmp.opt_level(3).flag("-ffp-contract=off");
     // A square root is an instruction, as in Rust, and does not set errno.
     openmp.flag("-fno-math-errno").files(KERNELS.map(|name| format!("c/kernels/{name}.c")));
-    let mut plain = openmp.clone();
     openmp.flag("-fopenmp").file("c/openmp.c").file("c/constructs.c");
-    // Without OpenMP the directives and the size of the team have no meaning, which compilers may warn about.
-    plain.flag_if_supported("-Wno-unknown-pragmas").flag_if_supported("-Wno-unused-parameter");
     let compiler = openmp.try_get_compiler().map_err(|e| one_line(&format!("no C compiler: {e}")))?;
     link_trial(&compiler)?;
-    openmp.try_compile("hive_bench_openmp").map_err(|e| one_line(&format!("c, with OpenMP: {e}")))?;
-    plain.try_compile("hive_bench_plain").map_err(|e| one_line(&format!("c/kernels: {e}")))?;
+    openmp.try_compile("hive_bench_openmp").map_err(|e| one_line(&format!("c: {e}")))?;
     link_library(&compiler);
     Ok(version(&compiler))
 }

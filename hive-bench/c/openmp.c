@@ -1,9 +1,9 @@
-/* OpenMP as its users write it. The caller passes counts and sizes. The loops are in here, so that only the directive
- * comes between two regions. */
+/* OpenMP as its users write it. The caller passes counts and sizes, and the bodies of loops. The loops are in here, so
+ * that only the directive comes between two regions. */
 
 #include <omp.h>
-
-#include "kernels/kernel.h"
+#include <stddef.h>
+#include <stdint.h>
 
 /* The compiler may not drop a region that does nothing. */
 static inline void keep(int id) { __asm__ volatile("" : : "r"(id) : "memory"); }
@@ -51,31 +51,49 @@ double hb_sums(int threads, uint64_t times) {
     return total;
 }
 
-/* The caller passes the inner loops of the kernels, so that every runtime runs the same machine code. Only the way in
- * which parts get to the threads differs, and here that is OpenMP's: a static schedule, with a piece for each
- * thread. */
-typedef void kernel(const void *context, uint64_t step, size_t begin, size_t end);
-
-static inline void piece(kernel *work, const void *context, uint64_t step, size_t len) {
-    size_t id = (size_t)omp_get_thread_num(), threads = (size_t)omp_get_num_threads();
-    work(context, step, first_of(id, threads, len), first_of(id + 1, threads, len));
-}
-
-/* A region a step. */
-void hb_regions_of_work(int threads, uint64_t steps, kernel *work, const void *context, size_t len) {
-    for (uint64_t step = 0; step < steps; step++) {
-#pragma omp parallel num_threads(threads)
-        piece(work, context, step, len);
-    }
-}
-
-/* One region, a barrier a step. */
-void hb_one_region_of_work(int threads, uint64_t steps, kernel *work, const void *context, size_t len) {
-#pragma omp parallel num_threads(threads)
-    for (uint64_t step = 0; step < steps; step++) {
-        piece(work, context, step, len);
+/* In a region. */
+void hb_barrier(void) {
 #pragma omp barrier
-    }
+}
+
+/* The caller passes the bodies of loops, so that every runtime runs the same machine code. Only the way in which
+ * indices get to the threads differs, and here that is OpenMP's. */
+typedef void part(const void *context, size_t begin, size_t end);
+typedef double sum_of_part(const void *context, size_t begin, size_t end);
+
+/* Where block `id` of `threads` begins, and where the one before it ends: lengths differ by at most one. */
+static inline size_t first_of(size_t id, size_t threads, size_t len) {
+    size_t rest = len % threads;
+    return len / threads * id + (id < rest ? id : rest);
+}
+
+/* A static schedule has a block for each thread, which the body gets at once. */
+void hb_blocks(int threads, size_t len, part *body, const void *context) {
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (size_t id = 0; id < (size_t)threads; id++)
+        body(context, first_of(id, (size_t)threads, len), first_of(id + 1, (size_t)threads, len));
+}
+
+void hb_dynamic(int threads, size_t len, size_t chunk, part *body, const void *context) {
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (size_t begin = 0; begin < len; begin += chunk)
+        body(context, begin, begin + chunk < len ? begin + chunk : len);
+}
+
+double hb_sum(int threads, size_t len, sum_of_part *body, const void *context) {
+    double sum = 0.0;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : sum)
+    for (size_t id = 0; id < (size_t)threads; id++)
+        sum += body(context, first_of(id, (size_t)threads, len), first_of(id + 1, (size_t)threads, len));
+    return sum;
+}
+
+double hb_dynamic_sum(int threads, size_t len, size_t chunk, sum_of_part *body, const void *context) {
+    double sum = 0.0;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1) reduction(+ : sum)
+    for (size_t begin = 0; begin < len; begin += chunk)
+        sum += body(context, begin, begin + chunk < len ? begin + chunk : len);
+    return sum;
 }
 
 /* Tasks: a thread makes them and the team runs them. */

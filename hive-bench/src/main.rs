@@ -10,7 +10,6 @@ mod measure;
 mod model;
 #[cfg(feature = "mpi")]
 mod mpi;
-mod page;
 mod record;
 mod report;
 mod run;

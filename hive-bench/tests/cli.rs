@@ -47,8 +47,6 @@ fn list_names_cases_and_runtimes() {
 fn bad_usage_names_the_flag_and_what_is_possible() {
     refused(&["--case", "regoin"], &["--case", "regoin", "region"]);
     refused(&["--case", "wake-"], &["--case", "wake-10us"]);
-    refused(&["--sleep", "deep"], &["--sleep", "deep", "tickle"]);
-    refused(&["--sleep", "jec", "--runtime", "hive"], &["--sleep", "--runtime"]);
     refused(&["--poll", "soon"], &["--poll", "soon"]);
     refused(&["--poll", "0s"], &["--poll 0s"]);
     refused(&["--runtime", "tokio"], &["--runtime", "rayon-worker"]);
@@ -65,11 +63,11 @@ fn a_smoke_run_leaves_a_table_and_a_file() {
     let file = std::env::temp_dir().join(format!("hive-bench-{}.json", std::process::id()));
     let path = file.to_str().expect("a temporary directory with a plain name");
     let cases = "region,reduce,barrier,idle-2ms,triad-4k";
-    let output = hive_bench(&["--quick", "--rounds", "1", "--case", cases, "--json", path, "--html", "none"]);
+    let output = hive_bench(&["--quick", "--rounds", "1", "--case", cases, "--json", path]);
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{text}{}", stderr(&output));
     assert!(text.contains("region/1") && text.contains(&format!("Raw samples: {path}")), "{text}");
-    assert!(text.lines().count() <= 50 && !text.contains("Page:"), "{text}");
+    assert!(text.lines().count() <= 50, "{text}");
 
     let json = std::fs::read_to_string(&file).expect("the file is there");
     let run: serde_json::Value = serde_json::from_str(&json).expect("the file is JSON");
@@ -87,18 +85,8 @@ fn a_smoke_run_leaves_a_table_and_a_file() {
 
 #[test]
 fn tasks_come_out_right() {
-    let output = hive_bench(&[
-        "--quick",
-        "--rounds",
-        "1",
-        "--case",
-        "join,tree-search,spawn",
-        "--full",
-        "--json",
-        "none",
-        "--html",
-        "none",
-    ]);
+    let output =
+        hive_bench(&["--quick", "--rounds", "1", "--case", "join,tree-search,spawn", "--full", "--json", "none"]);
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{text}{}", stderr(&output));
     assert!(text.contains("join-tree of 1") && text.contains("x sequential") && text.contains("chili"), "{text}");
@@ -112,16 +100,14 @@ fn sleep_protocols_end_in_a_table() {
         "--quick",
         "--rounds",
         "1",
-        "--sleep",
-        "jec,notify",
+        "--runtime",
+        "hive,hive-notify,rayon-outside",
         "--poll",
         "2ms",
         "--case",
         cases,
         "--full",
         "--json",
-        "none",
-        "--html",
         "none",
     ]);
     let text = stdout(&output);
@@ -131,8 +117,8 @@ fn sleep_protocols_end_in_a_table() {
         return;
     }
     assert_eq!(output.status.code(), Some(0), "{text}{}", stderr(&output));
-    assert!(text.contains("latency against CPU use, of ") && text.contains(" jec"), "{text}");
-    assert!(text.contains("CPU time from 1 s after the last task on, hive-notify"), "{text}");
+    assert!(text.contains("latency against CPU use, of ") && text.contains(" hive-notify"), "{text}");
+    assert!(text.contains("of hive-notify: "), "{text}");
 }
 
 #[test]
@@ -145,8 +131,6 @@ fn loops_after_idleness_are_shown_beside_a_post() {
         "cold-for-5us-2ms,cold-for-50us-20ms",
         "--full",
         "--json",
-        "none",
-        "--html",
         "none",
     ]);
     let text = stdout(&output);
@@ -163,8 +147,7 @@ fn loops_after_idleness_are_shown_beside_a_post() {
 
 #[test]
 fn callers_get_right_sums() {
-    let output =
-        hive_bench(&["--quick", "--rounds", "1", "--case", "callers", "--full", "--json", "none", "--html", "none"]);
+    let output = hive_bench(&["--quick", "--rounds", "1", "--case", "callers", "--full", "--json", "none"]);
     let text = stdout(&output);
     // A team of one has no callers that wait for others.
     if output.status.code() == Some(2) {
@@ -182,19 +165,7 @@ fn callers_get_right_sums() {
 fn the_heat_kernel_comes_out_right() {
     let runtimes = "hive,rayon-worker,libgomp,sequential";
     let cases = "jacobi,jacobi-barrier";
-    let output = hive_bench(&[
-        "--quick",
-        "--rounds",
-        "1",
-        "--case",
-        cases,
-        "--runtime",
-        runtimes,
-        "--json",
-        "none",
-        "--html",
-        "none",
-    ]);
+    let output = hive_bench(&["--quick", "--rounds", "1", "--case", cases, "--runtime", runtimes, "--json", "none"]);
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
 }
 
@@ -211,8 +182,6 @@ fn kernels_of_loops_come_out_right() {
         runtimes,
         "--full",
         "--json",
-        "none",
-        "--html",
         "none",
     ]);
     let text = stdout(&output);

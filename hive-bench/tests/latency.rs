@@ -10,8 +10,7 @@ use files::Files;
 #[test]
 fn a_matrix_is_whole_and_symmetric() {
     let files = Files::new("latency");
-    let output =
-        hive_bench(&["latency", "--passes", "2", "--json", &files.path("m.json"), "--svg", &files.path("m.svg")]);
+    let output = hive_bench(&["latency", "--passes", "2", "--json", &files.path("m.json")]);
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
 
     let matrix: serde_json::Value = serde_json::from_str(&files.read("m.json")).expect("the file is JSON");
@@ -29,9 +28,6 @@ fn a_matrix_is_whole_and_symmetric() {
             }
         }
     }
-    assert!(["call", "part"].iter().all(|step| matrix["steps_ns"][step].as_f64() >= Some(0.0)), "{matrix}");
-    let picture = files.read("m.svg");
-    assert!(picture.contains("<svg xmlns=") && picture.ends_with("</svg>\n"), "{picture}");
 }
 
 #[test]
@@ -42,8 +38,7 @@ fn alone_there_is_nothing_to_measure() {
     let matrix: serde_json::Value = serde_json::from_str(&files.read("all.json")).expect("the file is JSON");
     let first = matrix["cpus"][0].to_string();
 
-    let output =
-        hive_bench(&["latency", "--cpus", &first, "--json", &files.path("m.json"), "--svg", &files.path("m.svg")]);
+    let output = hive_bench(&["latency", "--cpus", &first, "--json", &files.path("m.json")]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stdout(&output).contains(&format!("CPU {first} is the only one")), "{}", stdout(&output));
     let matrix: serde_json::Value = serde_json::from_str(&files.read("m.json")).expect("the file is JSON");
@@ -56,5 +51,4 @@ fn bad_usage_says_what_is_possible() {
     refused(&["latency", "--cpus", "60000"], &["--cpus", "60000", "may use"]);
     refused(&["latency", "--passes", "0"], &["--passes", "1.."]);
     refused(&["latency", "--json", "/nowhere/at/all"], &["--json /nowhere/at/all"]);
-    refused(&["latency", "--svg", "/nowhere/at/all"], &["--svg /nowhere/at/all"]);
 }

@@ -3,14 +3,11 @@
 #![cfg(feature = "mpi")]
 
 mod common;
-#[path = "common/files.rs"]
-mod files;
 
 use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};
 
 use common::{hive_bench, refused, stderr, stdout};
-use files::Files;
 
 /// Ranks that wait for one another for ever are ended.
 const SECONDS: &str = "120";
@@ -72,21 +69,7 @@ fn heat_steps_have_the_same_bits() {
 fn ranks_may_have_one_row_or_none() {
     come_to_the_same(&["jacobi", "--side", "3", "--steps", "5"]);
     come_to_the_same(&["jacobi", "--side", "40", "--steps", "5", "--blocks", "2"]);
-    come_to_the_same(&["cg", "--side", "1", "--steps", "2"]);
-}
-
-#[test]
-fn conjugate_gradients_on_a_grid_have_the_same_bits() {
-    come_to_the_same(&["cg", "--side", "30", "--steps", "15"]);
-}
-
-#[test]
-fn conjugate_gradients_on_a_file_whose_rows_all_need_others_have_the_same_bits() {
-    let files = Files::new("mpi-graph");
-    let file = files.path("graph.mtx.gz");
-    let generated = hive_bench(&["generate", "random-graph", "--vertices", "700", "--edges", "3000", &file]);
-    assert_eq!(generated.status.code(), Some(0), "{}", stderr(&generated));
-    come_to_the_same(&["cg", "--matrix", &file, "--steps", "15"]);
+    come_to_the_same(&["jacobi", "--side", "1", "--steps", "2"]);
 }
 
 #[test]
@@ -138,38 +121,16 @@ fn fails(ranks: usize, arguments: &[&str], code: i32, mentions: &[&str]) {
 
 #[test]
 fn what_goes_wrong_is_reported_once() {
-    fails(
-        3,
-        &["cg", "--matrix", "/nowhere/at/all.mtx"],
-        2,
-        &["rank 0: --matrix /nowhere/at/all.mtx: cannot be opened"],
-    );
     fails(2, &["jacobi", "--bees", "0"], 2, &["rank 0: no such hive", "0 bees"]);
     // Two programs at once: the second rank's hive cannot be, the first one's can.
     let second = [":", "-n", "1", env!("CARGO_BIN_EXE_hive-bench"), "mpi", "jacobi", "--bees", "0"];
     fails(1, &[&["jacobi", "--bees", "1"], &second[..]].concat(), 2, &["rank 1: no such hive"]);
-    let files = Files::new("mpi-wrong");
-    let file = files.path("wrong.mtx");
-    let generated = hive_bench(&["generate", "laplacian", "--side", "4", &file]);
-    assert_eq!(generated.status.code(), Some(0), "{}", stderr(&generated));
-    std::fs::write(&file, files.read("wrong.mtx").replacen("symmetric", "general", 1)).expect("a file");
-    fails(2, &["cg", "--matrix", &file], 2, &["cg needs a matrix that its file says is symmetric"]);
-    let write = |kind: &str, rest: &str| {
-        std::fs::write(&file, format!("%%MatrixMarket matrix coordinate real {kind}\n{rest}")).expect("a file");
-    };
-    write("symmetric", "2 2 2\n1 1 1\n2 2 -2\n");
-    fails(2, &["cg", "--matrix", &file], 1, &["iteration 1", "not positive definite"]);
-    write("general", "2 3 1\n1 1 1\n");
-    fails(2, &["cg", "--matrix", &file], 2, &["2 rows and 3 columns"]);
-    write("symmetric", "2 2 2\n1 1 1\n3 3 1\n");
-    fails(4, &["cg", "--matrix", &file], 2, &["rank 0: --matrix", "line 4"]);
 }
 
 #[test]
 fn bad_usage_says_what_is_possible() {
     refused(&["mpi", "jacobi", "--side", "0"], &["--side", "1.."]);
-    refused(&["mpi", "cg", "--steps", "0"], &["--steps", "1.."]);
-    refused(&["mpi", "cg", "--blocks", "65537"], &["--blocks", "65536"]);
-    refused(&["mpi", "cg", "--side", "3", "--matrix", "a.mtx"], &["--side", "--matrix"]);
+    refused(&["mpi", "jacobi", "--steps", "0"], &["--steps", "1.."]);
+    refused(&["mpi", "jacobi", "--blocks", "65537"], &["--blocks", "65536"]);
     refused(&["mpi", "euler"], &["euler"]);
 }

@@ -70,7 +70,7 @@ fn a_filed_run_fits_one_screen() {
 fn the_ranking_is_had_as_markdown() {
     let output = hive_bench(&["report", &filed(FILED[0]), "--markdown"]);
     let text = stdout(&output);
-    assert!(text.starts_with("hive is ahead in ") && text.contains("| region "), "{text}{}", stderr(&output));
+    assert!(text.starts_with("hive is ahead in ") && text.contains("| region/2 "), "{text}{}", stderr(&output));
     let lines = text.lines().filter(|line| line.starts_with('|'));
     let widths: std::collections::HashSet<_> = lines.map(|line| line.matches('|').count()).collect();
     assert_eq!(widths.len(), 1, "{text}");

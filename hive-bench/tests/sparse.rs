@@ -32,7 +32,7 @@ impl Drop for Scratch {
     }
 }
 
-const NO_FILES: [&str; 4] = ["--json", "none", "--html", "none"];
+const NO_FILES: [&str; 2] = ["--json", "none"];
 
 /// The program checks the answer of every runtime.
 fn comes_out_right(arguments: &[&str]) {

@@ -8,14 +8,6 @@ SHORT_BODY double number_of(size_t i) {
     return (double)number;
 }
 
-double KERNEL(sum_of_numbers)(int threads, size_t len) {
-    double sum = 0.0;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1) reduction(+ : sum)
-    for (size_t i = 0; i < len; i++)
-        sum += number_of(i);
-    return sum;
-}
-
 double PART(sum_of_numbers)(size_t begin, size_t end) {
     double sum = 0.0;
     for (size_t i = begin; i < end; i++)

@@ -22,15 +22,6 @@ BODY void compute_row(uint32_t *counts, size_t row) {
             iterations(-2.25 + 3.0 * (double)column / SIDE, -1.5 + 3.0 * (double)row / SIDE);
 }
 
-void KERNEL(mandelbrot)(int threads, uint64_t times, uint32_t *counts) {
-    for (uint64_t time = 0; time < times; time++) {
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-        for (size_t row = 0; row < SIDE; row++)
-            compute_row(counts, row);
-        END_OF_STEP();
-    }
-}
-
 void PART(mandelbrot)(uint32_t *counts, size_t begin, size_t end) {
     for (size_t row = begin; row < end; row++)
         compute_row(counts, row);

@@ -25,15 +25,6 @@ BODY void multiply_tile(double *product, const double *left, const double *right
         }
 }
 
-void KERNEL(matmul)(int threads, uint64_t times, double *product, const double *left, const double *right) {
-    for (uint64_t time = 0; time < times; time++) {
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-        for (size_t tile = 0; tile < TILES * TILES; tile++)
-            multiply_tile(product, left, right, tile / TILES * TILE, tile % TILES * TILE);
-        END_OF_STEP();
-    }
-}
-
 void PART(matmul)(double *product, const double *left, const double *right, size_t begin, size_t end) {
     for (size_t tile = begin; tile < end; tile++)
         multiply_tile(product, left, right, tile / TILES * TILE, tile % TILES * TILE);

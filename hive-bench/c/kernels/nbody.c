@@ -58,30 +58,6 @@ SHORT_BODY void move(points *restrict places, points *restrict speeds, const poi
     places->z[body] += TIME * speeds->z[body];
 }
 
-void KERNEL(nbody_static)(int threads, uint64_t steps, points *places, points *speeds, points *pulls,
-                          const float *masses) {
-    for (uint64_t step = 0; step < steps; step++) {
-#pragma omp parallel for num_threads(threads) schedule(static)
-        for (size_t body = 0; body < BODIES; body++)
-            pull(pulls, places, masses, body);
-#pragma omp parallel for num_threads(threads) schedule(static)
-        for (size_t body = 0; body < BODIES; body++)
-            move(places, speeds, pulls, body);
-    }
-}
-
-void KERNEL(nbody_dynamic)(int threads, uint64_t steps, points *places, points *speeds, points *pulls,
-                           const float *masses) {
-    for (uint64_t step = 0; step < steps; step++) {
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-        for (size_t body = 0; body < BODIES; body++)
-            pull(pulls, places, masses, body);
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-        for (size_t body = 0; body < BODIES; body++)
-            move(places, speeds, pulls, body);
-    }
-}
-
 void PART(pull)(points *places, points *pulls, const float *masses, size_t begin, size_t end) {
     for (size_t body = begin; body < end; body++)
         pull(pulls, places, masses, body);

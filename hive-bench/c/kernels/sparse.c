@@ -38,22 +38,6 @@ BODY void multiply_block(const matrix *all, const double *restrict x, double *re
         y[row] = row_times(starts, indices, values, x, row);
 }
 
-/* A region a product. */
-void KERNEL(multiply)(int threads, uint64_t times, const matrix *all, const double *x, double *y) {
-    for (uint64_t i = 0; i < times; i++) {
-#pragma omp parallel for num_threads(threads) schedule(static)
-        for (size_t block = 0; block < all->blocks; block++)
-            multiply_block(all, x, y, block);
-        END_OF_STEP();
-    }
-}
-
-/* As in kernels/sparse/cg.rs. */
-typedef struct {
-    uint64_t done;
-    double rr, solved;
-} scalars;
-
 /* q = A p in a block; its part of p . q. */
 BODY double multiply_and_dot(const matrix *all, const double *restrict p, double *restrict q, size_t block) {
     const size_t *restrict starts = all->starts;
@@ -102,53 +86,6 @@ BODY void turn(const matrix *a, const vectors *all, double kept, size_t block) {
     const double *restrict r = all->r + begin;
     for (size_t i = 0; i < end - begin; i++)
         p[i] = r[i] + kept * p[i];
-}
-
-/* All iterations in one region. Not zero when it breaks down, and then *broken is p . A p. */
-int KERNEL(conjugate_gradients)(int threads, uint64_t iterations, const matrix *a, const vectors *all, scalars *state,
-                                double *broken) {
-    scalars own = *state;
-    double pq = 0.0, rr = 0.0;
-    int stopped = 0;
-#pragma omp parallel num_threads(threads) firstprivate(own)
-    for (uint64_t i = 0; i < iterations; i++) {
-#pragma omp for schedule(static) reduction(+ : pq)
-        for (size_t block = 0; block < a->blocks; block++)
-            pq += multiply_and_dot(a, all->p, all->q, block);
-
-        double step = 0.0;
-        if (!(own.rr <= own.solved)) {
-            /* The same for all threads. A sum that is no number is not positive either. */
-            if (!(pq > 0.0)) {
-#pragma omp master
-                {
-                    stopped = 1;
-                    *broken = pq;
-                }
-                break;
-            }
-            step = own.rr / pq;
-        }
-#pragma omp for schedule(static) reduction(+ : rr)
-        for (size_t block = 0; block < a->blocks; block++)
-            rr += advance(a, all, step, block);
-
-        double kept = own.rr <= own.solved ? 0.0 : rr / own.rr;
-        own.rr = rr;
-        own.done++;
-        /* Each sum is made zero where a barrier stands between that and all its uses. */
-#pragma omp master
-        {
-            pq = 0.0;
-            *state = own;
-        }
-#pragma omp for schedule(static)
-        for (size_t block = 0; block < a->blocks; block++)
-            turn(a, all, kept, block);
-#pragma omp master
-        rr = 0.0;
-    }
-    return stopped;
 }
 
 void PART(multiply)(const matrix *all, const double *x, double *y, size_t begin, size_t end) {

@@ -19,17 +19,6 @@ BODY void sweep_plane(double *to, const double *from, size_t z) {
     }
 }
 
-void KERNEL(stencil)(int threads, uint64_t steps, double *from, double *to) {
-    for (uint64_t step = 0; step < steps; step++) {
-#pragma omp parallel for num_threads(threads) schedule(static)
-        for (size_t z = 1; z <= SIDE; z++)
-            sweep_plane(to, from, z);
-        double *swap = from;
-        from = to;
-        to = swap;
-    }
-}
-
 /* The first plane between the border's is 1. */
 void PART(stencil)(double *to, const double *from, size_t begin, size_t end) {
     for (size_t z = begin; z < end; z++)

@@ -3,6 +3,9 @@
 
 mod cases;
 mod numbers;
+#[allow(dead_code, reason = "one file of quantiles for all programs of hive-bench")]
+#[path = "../../src/stats/quantiles.rs"]
+mod quantiles;
 
 use std::time::{Duration, Instant};
 
@@ -28,16 +31,16 @@ fn main() {
     }
 }
 
-/// The median time of an iteration, of as many as go into `length`, but at least three. A fifth as many run before, to
-/// warm up.
+/// The median time of an iteration in nanoseconds, of as many as go into `length`, but at least three. A fifth as many
+/// run before, to warm up.
 fn measure(case: &Case, threads: usize, length: Duration) -> u128 {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().expect("the pool is built only here");
     assert_eq!(rayon::current_num_threads(), threads);
     let mut iteration = (case.prepare)();
     repeat(&mut iteration, length / 5, 1);
-    let mut times = repeat(&mut iteration, length, 3);
-    times.sort_unstable();
-    times[times.len() / 2].as_nanos()
+    let times = repeat(&mut iteration, length, 3);
+    let times: Vec<f64> = times.iter().map(|time| time.as_nanos() as f64).collect();
+    quantiles::median(&times).expect("there are at least three").round() as u128
 }
 
 /// Runs `iteration` until `length` is over, but at least so many times. Each returns its own time, so that what it does

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::samples::{Samples, check};
 use crate::catalog::Construct;
 use crate::measure::timing;
-use crate::record::Budget;
-use crate::record::{Job, Measured};
+use crate::record::{Budget, Job, Measured};
 use crate::runtimes::Runtime;
 use crate::runtimes::constructs::{Constructs, Delay, work};
 use crate::stats::median;
@@ -21,18 +21,12 @@ pub(crate) fn delay_alone(budget: &Budget) -> f64 {
 }
 
 /// The time of a construct less that of the delays in it.
-pub(crate) fn overhead(
-    runtime: &mut (impl Runtime + Constructs),
-    job: &Job,
-    measured: &mut Measured,
-) -> Result<(), String> {
+pub(super) fn overhead(runtime: &mut (impl Runtime + Constructs), job: &Job, measured: &Measured) -> Samples {
     let construct = job.case.construct().ok_or("this case has no construct")?;
     verify(runtime, construct)?;
     let alone = measured.delay.unwrap_or_else(|| delay_alone(&job.budget)) * construct.delays() as f64;
-    let mut outcome = Ok(());
-    let constructs = timing::batches(&job.budget, |times| outcome = runtime.constructs(construct, times, DELAY));
-    measured.samples = constructs.into_iter().map(|with| with - alone).collect();
-    outcome
+    let constructs = timing::try_batches(&job.budget, |times| runtime.constructs(construct, times, DELAY))?;
+    Ok(constructs.into_iter().map(|with| with - alone).collect())
 }
 
 /// Whether the delays are as many as there should be.
@@ -47,9 +41,5 @@ fn verify(runtime: &mut (impl Runtime + Constructs), construct: Construct) -> Re
     runtime.constructs(construct, TIMES, Delay { wait: count, length: 0 })?;
     let delays = DELAYS.load(Ordering::Relaxed) - before;
     let expected = TIMES * construct.delays_of_all(runtime.threads() as u64);
-    if delays == expected {
-        Ok(())
-    } else {
-        Err(format!("{TIMES} of {construct:?} had {delays} delays in them, not {expected}"))
-    }
+    check(&format!("the number of delays in {TIMES} of {construct:?}"), delays, expected)
 }

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use crate::runtimes::tasks::Tasks;
+
 /// How many tasks have yet to end, and which thread waits for them.
 pub(crate) struct PendingTasks {
     missing: AtomicU64,
@@ -21,14 +23,26 @@ impl PendingTasks {
         Box::leak(Box::new(Self { missing: AtomicU64::new(0), waiting: thread::current() }))
     }
 
-    /// Sets the number of tasks. To be called before they are spawned, while none is under way.
-    pub(crate) fn expect(&self, tasks: u64) {
+    /// Spawns so many tasks from outside of the team, and waits until all have ended. To be called while none is under
+    /// way.
+    pub(crate) fn run<F>(&'static self, runtime: &mut impl Tasks, tasks: u64, task: F) -> Result<(), String>
+    where
+        F: Fn() + Copy + Send + 'static,
+    {
         // Relaxed: the spawn orders it before the tasks.
         self.missing.store(tasks, Ordering::Relaxed);
+        for _ in 0..tasks {
+            runtime.spawn_outside(move || {
+                task();
+                self.count();
+            })?;
+        }
+        self.wait();
+        Ok(())
     }
 
     /// Counts a task that has ended: the last thing that the task does.
-    pub(crate) fn count(&self) {
+    fn count(&self) {
         // Release: pairs with the Acquire in `has_all`.
         if self.missing.fetch_sub(1, Ordering::Release) == 1 {
             self.waiting.unpark();
@@ -36,7 +50,7 @@ impl PendingTasks {
     }
 
     /// Waits until as many tasks have ended as were expected.
-    pub(crate) fn wait(&self) {
+    fn wait(&self) {
         let begin = Instant::now();
         while !self.has_all() {
             if begin.elapsed() < Self::POLL {
@@ -57,13 +71,21 @@ impl PendingTasks {
 mod tests {
     use super::*;
 
+    /// A new thread for each task.
+    struct ThreadEach;
+
+    impl Tasks for ThreadEach {
+        fn spawn_outside<F: FnOnce() + Send + 'static>(&mut self, task: F) -> Result<(), String> {
+            drop(thread::spawn(task));
+            Ok(())
+        }
+    }
+
     #[test]
     fn all_are_waited_for() {
         let pending = PendingTasks::of_this_thread();
         for _ in 0..3 {
-            pending.expect(4);
-            (0..4).for_each(|_| drop(thread::spawn(move || pending.count())));
-            pending.wait();
+            pending.run(&mut ThreadEach, 4, || ()).unwrap();
             assert!(pending.has_all());
         }
     }

@@ -1,23 +1,116 @@
-//! The cases that are done by tasks. The team need not know regions for them.
+//! The cases that are done by tasks: joins, spawns, and how soon a task begins. The team need not know regions for
+//! them.
 
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::cpu;
+use super::pending_tasks::PendingTasks;
+use super::samples::{Samples, check};
 use crate::catalog::Case;
-use crate::record::{Job, Measured};
+use crate::kernels::joins::{self, InOrder, Tree, fib_by_adding, joins_of_fib};
+use crate::kernels::search::{self, Node};
+use crate::measure::timing;
+use crate::record::{Budget, Job, Measured};
 use crate::runtimes::tasks::Tasks;
 
-use super::{idle_use, join, spawn, wake};
+/// Ten layers: 1,023 nodes.
+const LAYERS: u32 = 10;
+/// The nodes of the list that is the comb's back, and the layers of the tree at each: 127 nodes.
+const TEETH: u32 = 200;
+const LAYERS_OF_TOOTH: u32 = 7;
+/// The share of the spawned tasks that runs before anything is timed, so that their memory is allocated by then.
+const WARM_UP: u64 = 16;
+/// A thread that sleeps oversleeps by so much that it has to poll through gaps shorter than this.
+const SHORTEST_SLEEP: Duration = Duration::from_micros(100);
 
 /// Measures the job's case with the team that is up and running.
 pub(crate) fn run(runtime: &mut impl Tasks, job: &Job, measured: &mut Measured) -> Result<(), String> {
+    measured.samples = samples(runtime, job)?;
+    Ok(())
+}
+
+pub(super) fn samples(runtime: &mut impl Tasks, job: &Job) -> Samples {
     let budget = &job.budget;
     match job.case {
-        Case::JoinFib => join::fib(runtime, budget, measured),
-        Case::JoinTree => join::tree(runtime, budget, measured),
-        Case::JoinComb => join::comb(runtime, budget, measured),
-        Case::TreeSearch => join::tree_search(runtime, budget, measured),
-        Case::SpawnSingle => spawn::single(runtime, budget, measured),
-        Case::SpawnProducers => spawn::producers(runtime, job.threads, budget, measured),
-        Case::SpawnOutside => spawn::outside(runtime, budget, measured),
-        case if case.wake_gap().is_some() => wake::task(runtime, job, measured),
-        _ => idle_use::after_tasks(runtime, job, measured),
+        Case::JoinFib => fib(runtime, budget),
+        Case::JoinTree => sums(runtime, &Tree::full(LAYERS), budget),
+        Case::JoinComb => sums(runtime, &Tree::comb(TEETH, LAYERS_OF_TOOTH), budget),
+        Case::TreeSearch => tree_search(runtime, budget),
+        // The runtime says when all tasks have run; unit tests check that it is right.
+        Case::SpawnSingle => spawns(budget, budget.inside_tasks, |tasks| runtime.spawn_from_one(tasks, || ())),
+        Case::SpawnProducers => {
+            let threads = job.threads as u64;
+            let tasks = budget.inside_tasks / threads * threads;
+            spawns(budget, tasks, |tasks| runtime.spawn_from_all(tasks / threads, || ()))
+        }
+        // The runtime does not wait for these tasks. Each counts itself when it ends, and the case waits for the count.
+        Case::SpawnOutside => {
+            let pending = PendingTasks::of_this_thread();
+            spawns(budget, budget.outside_tasks, |tasks| pending.run(runtime, tasks, || ()))
+        }
+        case => match case.wake_gap() {
+            Some(gap) => wakes(runtime, gap, budget.samples_after_gap(gap)),
+            None => cpu::after_tasks(runtime, job),
+        },
+    }
+}
+
+fn fib(runtime: &mut impl Tasks, budget: &Budget) -> Samples {
+    let n = budget.fib;
+    check("fib", runtime.fib(n / 2)?, fib_by_adding(n / 2))?;
+    timing::runs(budget, joins_of_fib(n), || check("fib", runtime.fib(n)?, fib_by_adding(n)))
+}
+
+fn sums(runtime: &mut impl Tasks, tree: &Tree, budget: &Budget) -> Samples {
+    let right = joins::sum(InOrder, tree);
+    timing::try_batches(budget, |times| check("the sum", runtime.tree_sums(tree, times)?, times * right))
+}
+
+fn tree_search(runtime: &mut impl Tasks, budget: &Budget) -> Samples {
+    let root = Node::root(budget.search_depth);
+    let nodes = search::count(InOrder, root);
+    // A warm-up, no longer than necessary.
+    runtime.search(Node::root(budget.search_depth / 2))?;
+    timing::runs(budget, nodes, || check("the number of nodes", runtime.search(root)?, nodes))
+}
+
+/// Many empty tasks, until all have run.
+fn spawns(budget: &Budget, tasks: u64, mut spawn: impl FnMut(u64) -> Result<(), String>) -> Samples {
+    spawn(tasks / WARM_UP)?;
+    timing::runs(budget, tasks, || spawn(tasks))
+}
+
+/// How soon a task begins that a thread from outside spawns after there has been nothing to do for a while. The task
+/// itself notes when it began, so the figure does not depend on how the posting thread waits.
+fn wakes(runtime: &mut impl Tasks, gap: Duration, samples: u32) -> Samples {
+    let pending = PendingTasks::of_this_thread();
+    let mut begin_of_a_task = || {
+        // Leaked like the counter: a few bytes for each sample.
+        let begun: &'static OnceLock<Instant> = Box::leak(Box::new(OnceLock::new()));
+        pending.run(runtime, 1, || {
+            let now = Instant::now();
+            begun.get_or_init(|| now);
+        })?;
+        begun.get().copied().ok_or_else(|| "the task ended before it began".to_owned())
+    };
+    // The first task finds threads that have never slept, so it does not count.
+    begin_of_a_task()?;
+    let sample = |_| {
+        rest(gap);
+        let posted = Instant::now();
+        Ok(begin_of_a_task()?.saturating_duration_since(posted).as_nanos() as f64)
+    };
+    (0..samples).map(sample).collect()
+}
+
+fn rest(gap: Duration) {
+    let begin = Instant::now();
+    if gap >= SHORTEST_SLEEP {
+        thread::sleep(gap);
+    }
+    while begin.elapsed() < gap {
+        std::hint::spin_loop();
     }
 }

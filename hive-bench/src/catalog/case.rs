@@ -1,5 +1,6 @@
 //! The cases: everything that is timed.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use super::construct::Construct;
@@ -10,16 +11,14 @@ named! {
         Region "region" "an empty region";
         Reduce "reduce" "a region in which each thread gives a number, and their sum";
         Barrier "barrier" "a barrier inside a region";
-        AlternatingSizes "alternating-sizes" was "alternate"
-            "regions of 1, n, 1, n, ... threads, beside the mean of 1 and n";
-        ResizeShrink "resize-shrink" was "shrink" "resize from n to 1, until the surplus bees are parked";
-        ResizeGrow "resize-grow" was "grow" "resize from 1 to n, until a region of n has run";
+        AlternatingSizes "alternating-sizes" "regions of 1, n, 1, n, ... threads, beside the mean of 1 and n";
+        ResizeShrink "resize-shrink" "resize from n to 1, until the surplus bees are parked";
+        ResizeGrow "resize-grow" "resize from 1 to n, until a region of n has run";
         Idle100us "idle-100us" "a region after 100 us of idleness, beside a bare hand-over";
         Idle2ms "idle-2ms" "a region after 2 ms of idleness, beside a bare hand-over";
         Idle20ms "idle-20ms" "a region after 20 ms of idleness, beside a bare hand-over";
         Idle200ms "idle-200ms" "a region after 200 ms of idleness, beside a bare hand-over";
-        IdleAsleep "idle-asleep" was "cold"
-            "a region with all bees asleep, after 5 ms of idleness, beside a bare hand-over";
+        IdleAsleep "idle-asleep" "a region with all bees asleep, after 5 ms of idleness, beside a bare hand-over";
         ColdFor5us2ms "cold-for-5us-2ms"
             "a parallel loop of 5 us of work on one thread, after 2 ms of idleness, beside a bare post";
         ColdFor5us20ms "cold-for-5us-20ms" "the same of 5 us, after 20 ms";
@@ -40,12 +39,11 @@ named! {
         StreamAdd "stream-add" "STREAM add of as many";
         Jacobi "jacobi" "a heat step on 512 x 512 cells, a region a step";
         JacobiBarrier "jacobi-barrier" "the same in one region, a barrier a step";
-        RayonInterop "rayon-interop" was "guest"
-            "a region and a rayon par_iter sum of 4,096 doubles in turn: time a pair";
+        RayonInterop "rayon-interop" "a region and a rayon par_iter sum of 4,096 doubles in turn: time a pair";
         Stencil7 "stencil7" "a seven-point step on 128 x 128 x 128 cells, a loop over planes a step";
         NbodyStatic "nbody-static" "a step of 512 bodies that attract each other: a loop for forces and one for moves";
         NbodyDynamic "nbody-dynamic" "the same, its bodies handed out one by one";
-        LabelPropagation "label-propagation" was "labels"
+        LabelPropagation "label-propagation"
             "connected components on a graph of 16,384 vertices and a chain: time a round";
         Matmul "matmul" "a product of 512 x 512 doubles, its tiles handed out one by one";
         Mandelbrot "mandelbrot" "512 x 512 points of the Mandelbrot set, its rows handed out one by one";
@@ -66,12 +64,11 @@ named! {
         JoinFib "join-fib" "fib(30), with --quick fib(20), by recursive join down to n < 2: time a join";
         JoinTree "join-tree" "the sum over a balanced binary tree of 1,023 boxed nodes, a join a node: time a sum";
         JoinComb "join-comb" "the same over a list of 200 nodes, each with such a tree of 127 on its other side";
-        SpawnSingle "spawn-single" was "spawn-flood"
+        SpawnSingle "spawn-single"
             "one thread spawns 1,000,000 empty tasks (quick: 20,000), until all ran: time a task";
         SpawnProducers "spawn-producers" "the same, a share of them from each of n threads at once: time a task";
         SpawnOutside "spawn-outside" "an outside thread spawns 100,000 tasks (quick: 5,000): time a task";
-        TreeSearch "tree-search" was "steal"
-            "a search of an unbalanced tree, by joins over halves of the children: time a node";
+        TreeSearch "tree-search" "a search of an unbalanced tree, by joins over halves of the children: time a node";
         Wake10us "wake-10us" "from a spawn from outside to the task's start, after 10 us of idleness";
         Wake100us "wake-100us" "the same after 100 us of idleness";
         Wake1ms "wake-1ms" "the same after 1 ms of idleness";
@@ -115,74 +112,46 @@ pub(crate) struct ColdLoop {
 }
 
 impl Case {
-    /// In order of the gap.
-    pub(crate) const WAKE: [Self; 5] =
-        [Self::Wake10us, Self::Wake100us, Self::Wake1ms, Self::Wake20ms, Self::Wake200ms];
-
-    /// In order of the window.
-    pub(crate) const IDLE_USE: [Self; 5] =
-        [Self::IdleUse1ms, Self::IdleUse10ms, Self::IdleUse100ms, Self::IdleUse1s, Self::IdleUse2s];
+    /// The cases of one family, in order of the gap or window where they have one.
+    pub(crate) fn all_of(family: &str) -> impl Iterator<Item = Self> {
+        Self::ALL.iter().copied().filter(move |case| case.family() == family)
+    }
 
     /// The common name of the cases that belong together with this one.
     pub(crate) fn family(self) -> &'static str {
         let name = self.name();
-        match self {
-            _ if self.is_idle_use() => "idle-use",
-            _ if self.cold_loop().is_some() => "cold-for",
-            _ => name.split_once('-').map_or(name, |(family, _)| family),
+        let long = ["idle-use", "cold-for"].into_iter().find(|family| name.starts_with(family));
+        long.unwrap_or_else(|| name.split_once('-').map_or(name, |(family, _)| family))
+    }
+
+    pub(crate) fn unit(self) -> Unit {
+        match self.family() {
+            "cpu" | "idle-use" => Unit::PercentOfCpu,
+            _ if self == Self::CallersTwoQueens => Unit::Regions,
+            _ => Unit::Nanoseconds,
         }
     }
 
-    pub(crate) const fn unit(self) -> Unit {
-        if matches!(self, Self::CpuIdle | Self::CpuParked) || self.is_idle_use() {
-            Unit::PercentOfCpu
-        } else if matches!(self, Self::CallersTwoQueens) {
-            Unit::Regions
-        } else {
-            Unit::Nanoseconds
-        }
+    /// The time that the name ends in.
+    fn time_after(self, prefix: &str) -> Option<Duration> {
+        humantime::parse_duration(self.name().strip_prefix(prefix)?).ok()
     }
 
     /// How long the program does nothing before the region, in the idle cases.
-    pub(crate) const fn gap(self) -> Option<Duration> {
-        match self {
-            Self::Idle100us => Some(Duration::from_micros(100)),
-            Self::Idle2ms => Some(Duration::from_millis(2)),
-            Self::Idle20ms => Some(Duration::from_millis(20)),
-            Self::Idle200ms => Some(Duration::from_millis(200)),
-            Self::IdleAsleep => Some(Duration::from_millis(5)),
-            _ => None,
-        }
+    pub(crate) fn gap(self) -> Option<Duration> {
+        if self == Self::IdleAsleep { Some(Duration::from_millis(5)) } else { self.time_after("idle-") }
     }
 
     /// How much work there is after how much idleness, in the cold-for cases.
-    pub(crate) const fn cold_loop(self) -> Option<ColdLoop> {
-        let (microseconds, milliseconds) = match self {
-            Self::ColdFor5us2ms => (5, 2),
-            Self::ColdFor5us20ms => (5, 20),
-            Self::ColdFor5us200ms => (5, 200),
-            Self::ColdFor50us2ms => (50, 2),
-            Self::ColdFor50us20ms => (50, 20),
-            Self::ColdFor50us200ms => (50, 200),
-            Self::ColdFor500us2ms => (500, 2),
-            Self::ColdFor500us20ms => (500, 20),
-            Self::ColdFor500us200ms => (500, 200),
-            _ => return None,
-        };
-        Some(ColdLoop { work: Duration::from_micros(microseconds), gap: Duration::from_millis(milliseconds) })
+    pub(crate) fn cold_loop(self) -> Option<ColdLoop> {
+        let (work, gap) = self.name().strip_prefix("cold-for-")?.split_once('-')?;
+        let time = |text| humantime::parse_duration(text).ok();
+        Some(ColdLoop { work: time(work)?, gap: time(gap)? })
     }
 
-    /// How long the loop takes on one thread, in the cases whose work is given as a time. A region of the two queens is
-    /// about equally long for teams of all sizes.
-    pub(crate) fn work(self, threads: usize) -> Option<Duration> {
-        match self {
-            Self::CallersLightP50 | Self::CallersLightP99 | Self::CallersLightCpu => Some(Duration::from_nanos(8600)),
-            Self::CallersSaturatedP50 | Self::CallersSaturatedP99 | Self::CallersSaturatedTime => {
-                Some(Duration::from_micros(860))
-            }
-            Self::CallersTwoQueens => Some(Duration::from_micros(200) * u32::try_from(threads).unwrap_or(u32::MAX)),
-            _ => self.cold_loop().map(|cold| cold.work),
-        }
+    /// How long there is nothing to do before the task, in the wake cases.
+    pub(crate) fn wake_gap(self) -> Option<Duration> {
+        self.time_after("wake-")
     }
 
     /// How long the program does nothing before what is timed by its own thread: a region or a loop.
@@ -190,39 +159,20 @@ impl Case {
         self.gap().or_else(|| self.cold_loop().map(|cold| cold.gap))
     }
 
-    /// How long there is nothing to do before the task, in the wake cases.
-    pub(crate) const fn wake_gap(self) -> Option<Duration> {
+    /// How long the loop takes on one thread, in the cases whose work is given as a time. A region of the two queens is
+    /// about equally long for teams of all sizes.
+    pub(crate) fn work(self, threads: usize) -> Option<Duration> {
         match self {
-            Self::Wake10us => Some(Duration::from_micros(10)),
-            Self::Wake100us => Some(Duration::from_micros(100)),
-            Self::Wake1ms => Some(Duration::from_millis(1)),
-            Self::Wake20ms => Some(Duration::from_millis(20)),
-            Self::Wake200ms => Some(Duration::from_millis(200)),
-            _ => None,
+            Self::CallersLightP50 | Self::CallersLightP99 | Self::CallersLightCpu => Some(Duration::from_nanos(8600)),
+            Self::CallersTwoQueens => Some(Duration::from_micros(200) * u32::try_from(threads).unwrap_or(u32::MAX)),
+            _ if self.is_of_callers() => Some(Duration::from_micros(860)),
+            _ => self.cold_loop().map(|cold| cold.work),
         }
     }
 
-    /// Whether CPU time is counted after the last task.
-    pub(crate) const fn is_idle_use(self) -> bool {
-        matches!(self, Self::IdleUse1ms | Self::IdleUse10ms | Self::IdleUse100ms | Self::IdleUse1s | Self::IdleUse2s)
-    }
-
-    /// The construct whose overhead is measured, in the EPCC cases.
-    pub(crate) const fn construct(self) -> Option<Construct> {
-        Some(match self {
-            Self::EpccParallel => Construct::Parallel,
-            Self::EpccFor => Construct::For,
-            Self::EpccParallelFor => Construct::ParallelFor,
-            Self::EpccBarrier => Construct::Barrier,
-            Self::EpccSingle => Construct::Single,
-            Self::EpccOrdered => Construct::Ordered,
-            Self::EpccReduction => Construct::Reduction,
-            Self::EpccStatic => Construct::Static,
-            Self::EpccStatic1 => Construct::Static1,
-            Self::EpccDynamic1 => Construct::Dynamic1,
-            Self::EpccGuided1 => Construct::Guided1,
-            _ => return None,
-        })
+    /// The construct whose overhead is measured. The EPCC cases are in the order of the constructs.
+    pub(crate) fn construct(self) -> Option<Construct> {
+        Construct::ALL.get((self as usize).checked_sub(Self::EpccParallel as usize)?).copied()
     }
 
     /// Doubles in each array, in the triad cases.
@@ -235,37 +185,20 @@ impl Case {
         }
     }
 
-    pub(crate) const fn is_jacobi(self) -> bool {
-        matches!(self, Self::Jacobi | Self::JacobiBarrier)
-    }
-
     /// Whether it is a kernel made of steps of parallel loops. For OpenMP these kernels are entirely in C.
-    pub(crate) const fn is_of_loops(self) -> bool {
-        let stream = matches!(self, Self::StreamCopy | Self::StreamScale | Self::StreamAdd);
-        let even = matches!(self, Self::Stencil7 | Self::NbodyStatic | Self::LabelPropagation);
-        let handed_out = matches!(self, Self::NbodyDynamic | Self::Matmul | Self::Mandelbrot | Self::Dynamic1m);
-        stream || even || handed_out
+    pub(crate) fn is_of_loops(self) -> bool {
+        matches!(self.family(), "stream" | "stencil7" | "nbody" | "label" | "matmul" | "mandelbrot" | "dynamic")
     }
 
     /// Whether several threads of the program call one team at the same time.
-    pub(crate) const fn is_of_callers(self) -> bool {
-        matches!(
-            self,
-            Self::CallersLightP50
-                | Self::CallersLightP99
-                | Self::CallersLightCpu
-                | Self::CallersSaturatedP50
-                | Self::CallersSaturatedP99
-                | Self::CallersSaturatedTime
-                | Self::CallersTwoQueens
-        )
+    pub(crate) fn is_of_callers(self) -> bool {
+        self.family() == "callers"
     }
 
     /// The cases that are run where `--case` names none. The cold-for cases and those of callers are not among them,
     /// because with them the suite would take longer than is promised.
     pub(crate) fn without_request() -> Vec<Self> {
-        let on_request = |case: &Self| case.cold_loop().is_some() || case.is_of_callers();
-        Self::ALL.iter().copied().filter(|case| !on_request(case)).collect()
+        Self::ALL.iter().copied().filter(|case| !matches!(case.family(), "cold-for" | "callers")).collect()
     }
 
     /// Whether it works on a sparse matrix. For OpenMP these kernels are entirely in C, too.
@@ -274,40 +207,100 @@ impl Case {
     }
 
     /// Whether its loops are also written in C.
-    pub(crate) const fn is_in_c(self) -> bool {
+    pub(crate) fn is_in_c(self) -> bool {
         self.is_of_loops() || self.is_sparse() || self.cold_loop().is_some()
     }
 
-    pub(crate) const fn is_kernel(self) -> bool {
-        self.triad_len().is_some() || self.is_jacobi() || self.is_of_loops() || self.is_sparse()
+    pub(crate) fn is_kernel(self) -> bool {
+        self.is_of_loops() || self.is_sparse() || matches!(self.family(), "triad" | "jacobi")
     }
 
     /// Whether it is done by joins, or by plain calls.
-    pub(crate) const fn is_recursion(self) -> bool {
-        matches!(self, Self::JoinFib | Self::JoinTree | Self::JoinComb | Self::TreeSearch)
+    pub(crate) fn is_recursion(self) -> bool {
+        matches!(self.family(), "join" | "tree")
     }
 
     /// Whether it is done by tasks, not by regions.
-    pub(crate) const fn is_task(self) -> bool {
-        self.is_recursion() || self.shows_sleep()
-    }
-
-    /// Whether it shows how a sleep protocol does: what `--sleep` runs.
-    pub(crate) const fn shows_sleep(self) -> bool {
-        let of_one_name =
-            matches!(self, Self::SpawnSingle | Self::SpawnProducers | Self::SpawnOutside | Self::TreeSearch);
-        of_one_name || self.wake_gap().is_some() || self.is_idle_use()
+    pub(crate) fn is_task(self) -> bool {
+        self.is_recursion() || matches!(self.family(), "spawn" | "wake" | "idle-use")
     }
 
     /// Whether the case says anything about a team of `threads` on a machine that offers `most`.
-    pub(crate) const fn has_size(self, threads: usize, most: usize) -> bool {
-        match self {
-            Self::Region | Self::Reduce | Self::Barrier | Self::SpawnSingle => true,
-            Self::ResizeShrink | Self::ResizeGrow | Self::CpuIdle | Self::CpuParked => threads == most && threads > 1,
-            _ if self.is_idle_use() => threads == most && threads > 1,
-            _ if self.construct().is_some() || self.is_of_callers() => threads == most && threads > 1,
+    pub(crate) fn has_size(self, threads: usize, most: usize) -> bool {
+        match self.family() {
+            "region" | "reduce" | "barrier" => true,
+            "resize" | "cpu" | "idle-use" | "epcc" | "callers" => threads == most && threads > 1,
             _ if self.is_of_loops() || self.is_sparse() => threads == most || threads == 1,
-            _ => threads > 1 || self.is_kernel() || self.is_recursion(),
+            _ => threads > 1 || self.is_kernel() || self.is_recursion() || self == Self::SpawnSingle,
         }
+    }
+}
+
+/// What a name of `--case` stands for: one case, or all whose names begin so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Family(pub(crate) Vec<Case>);
+
+impl FromStr for Family {
+    type Err = String;
+
+    /// A whole name stands for that case alone, even if the names of other cases go on from it with a dash.
+    fn from_str(name: &str) -> Result<Self, String> {
+        if let Some(case) = Case::ALL.iter().find(|case| case.name() == name) {
+            return Ok(Self(vec![*case]));
+        }
+        let goes_on = |case: &Case| case.name().strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
+        let family: Vec<Case> = Case::ALL.iter().copied().filter(goes_on).collect();
+        if family.is_empty() {
+            let names: Vec<_> = Case::ALL.iter().map(|case| case.name()).collect();
+            return Err(format!("no such case; there are {}, and their names up to a dash", names.join(", ")));
+        }
+        Ok(Self(family))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn family(name: &str) -> Vec<Case> {
+        name.parse::<Family>().unwrap().0
+    }
+
+    #[test]
+    fn a_name_up_to_a_dash_is_all_that_begin_so() {
+        assert_eq!(family("join"), [Case::JoinFib, Case::JoinTree, Case::JoinComb]);
+        assert_eq!(family("wake"), Case::all_of("wake").collect::<Vec<_>>());
+        assert_eq!((family("idle-use").len(), family("spawn").len()), (5, 3));
+        assert!(family("idle").starts_with(&[Case::Idle100us]) && family("idle").ends_with(&family("idle-use")));
+    }
+
+    #[test]
+    fn a_whole_name_is_one_case() {
+        assert_eq!(family("jacobi"), [Case::Jacobi]);
+        assert_eq!(family("wake-1ms"), [Case::Wake1ms]);
+    }
+
+    #[test]
+    fn the_error_for_an_unknown_name_lists_all_names() {
+        for wrong in ["regoin", "", "wak", "wake-", "wake-1"] {
+            let error = wrong.parse::<Family>().unwrap_err();
+            assert!(error.contains("region") && error.contains("tree-search"), "{error}");
+        }
+    }
+
+    #[test]
+    fn times_are_those_of_the_names() {
+        assert_eq!(Case::Idle100us.gap(), Some(Duration::from_micros(100)));
+        assert_eq!((Case::IdleUse1ms.gap(), Case::Wake20ms.wake_gap()), (None, Some(Duration::from_millis(20))));
+        let cold = ColdLoop { work: Duration::from_micros(50), gap: Duration::from_millis(200) };
+        assert_eq!(Case::ColdFor50us200ms.cold_loop(), Some(cold));
+    }
+
+    #[test]
+    fn constructs_are_those_of_the_epcc_cases() {
+        let constructs: Vec<_> = Case::ALL.iter().filter_map(|case| case.construct()).collect();
+        assert_eq!(constructs, Construct::ALL);
+        assert_eq!(Case::EpccGuided1.construct(), Some(Construct::Guided1));
+        assert!(Case::all_of("epcc").all(|case| case.construct().is_some()));
     }
 }

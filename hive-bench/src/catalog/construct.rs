@@ -28,6 +28,21 @@ pub(crate) enum Construct {
 pub(crate) const ITERATIONS: u64 = 128;
 
 impl Construct {
+    /// In the order of their cases.
+    pub(crate) const ALL: [Self; 11] = [
+        Self::Parallel,
+        Self::For,
+        Self::ParallelFor,
+        Self::Barrier,
+        Self::Single,
+        Self::Ordered,
+        Self::Reduction,
+        Self::Static,
+        Self::Static1,
+        Self::Dynamic1,
+        Self::Guided1,
+    ];
+
     /// How many delays one thread alone would have in one of them.
     pub(crate) const fn delays(self) -> u64 {
         match self {

@@ -1,13 +1,12 @@
 //! What can be measured: every case and every runtime, with its name and its limits.
 
-/// Gives a field-less enum its list, and one name for the command line, the tables and the results. `was` is the name
-/// in the files of earlier builds.
+/// Gives a field-less enum its list, and one name for the command line, the tables and the results.
 macro_rules! named {
-    ($(#[$of:meta])* $type:ident { $($variant:ident $name:literal $(was $old:literal)? $help:literal;)* }) => {
+    ($(#[$of:meta])* $type:ident { $($variant:ident $name:literal $help:literal;)* }) => {
         $(#[$of])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
         pub(crate) enum $type {
-            $(#[doc = $help] #[serde(rename = $name $(, alias = $old)?)] $variant,)*
+            $(#[doc = $help] #[serde(rename = $name)] $variant,)*
         }
 
         impl $type {
@@ -36,14 +35,10 @@ macro_rules! named {
 
 mod case;
 mod construct;
-mod family;
-mod protocol;
 mod runtime;
 
-pub(crate) use case::{Case, Unit};
+pub(crate) use case::{Case, Family, Unit};
 pub(crate) use construct::{Construct, ITERATIONS};
-pub(crate) use family::Family;
-pub(crate) use protocol::Protocol;
 pub(crate) use runtime::RuntimeId;
 
 #[cfg(test)]
@@ -61,16 +56,6 @@ mod tests {
         for runtime in RuntimeId::ALL {
             assert_eq!(serde_json::to_string(runtime).unwrap(), format!("\"{}\"", runtime.name()));
         }
-    }
-
-    #[test]
-    fn earlier_names_are_read() {
-        let old = ["\"steal\"", "\"spawn-flood\"", "\"guest\""];
-        assert_eq!(
-            old.map(|name| serde_json::from_str::<Case>(name).unwrap()),
-            [Case::TreeSearch, Case::SpawnSingle, Case::RayonInterop]
-        );
-        assert_eq!(serde_json::from_str::<RuntimeId>("\"hive-hot\"").unwrap(), RuntimeId::HiveSpin);
     }
 
     #[test]
@@ -109,7 +94,7 @@ mod tests {
 
     #[test]
     fn hive_s_protocols_are_measured_beside_each_other() {
-        for case in Case::ALL.iter().filter(|case| case.shows_sleep()) {
+        for case in Case::ALL.iter().filter(|case| case.is_task() && !matches!(case.family(), "join")) {
             let of_regions_only = |runtime: RuntimeId| runtime.is_unpinned() || runtime == RuntimeId::HiveC;
             for runtime in RuntimeId::ALL.iter().filter(|runtime| runtime.is_hive() && !of_regions_only(**runtime)) {
                 assert!(runtime.can(*case), "{runtime:?} {case:?}");

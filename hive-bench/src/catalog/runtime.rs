@@ -8,7 +8,7 @@ named! {
     /// The runtimes that are measured.
     RuntimeId {
         Hive "hive" "hive with its default waiting";
-        HiveSpin "hive-spin" was "hive-hot" "hive with unbounded spinning";
+        HiveSpin "hive-spin" "hive with unbounded spinning";
         HiveTickle "hive-tickle" "hive with the sleep protocol tickle";
         HiveNotify "hive-notify" "hive with the sleep protocol notify";
         HiveDefault "hive-default" "hive as it is by default: its workers bound, the caller not";
@@ -32,13 +32,8 @@ named! {
 
 impl RuntimeId {
     pub(crate) const fn is_hive(self) -> bool {
-        matches!(self, Self::Hive | Self::HiveSpin | Self::HiveDefault | Self::HiveUnpinned | Self::HiveC)
-            || self.is_other_protocol()
-    }
-
-    /// hive with another sleep protocol than its default one. Its regions are the same.
-    const fn is_other_protocol(self) -> bool {
-        matches!(self, Self::HiveTickle | Self::HiveNotify)
+        let by_protocol = matches!(self, Self::Hive | Self::HiveSpin | Self::HiveTickle | Self::HiveNotify);
+        by_protocol || matches!(self, Self::HiveDefault | Self::HiveUnpinned | Self::HiveC)
     }
 
     pub(crate) const fn is_rayon(self) -> bool {
@@ -54,11 +49,6 @@ impl RuntimeId {
         matches!(self, Self::Sequential | Self::SequentialC)
     }
 
-    /// Whether it has nothing but the kernels that are written in C: hive's team, or one thread.
-    pub(crate) const fn has_only_kernels_in_c(self) -> bool {
-        matches!(self, Self::HiveC | Self::SequentialC)
-    }
-
     pub(crate) const fn is_libomp(self) -> bool {
         matches!(self, Self::Libomp | Self::LibompActive)
     }
@@ -69,10 +59,8 @@ impl RuntimeId {
 
     /// Whether the runtime's threads are all asleep, or there are none, when the program has done nothing for `gap`.
     pub(crate) fn sleeps_after(self, gap: Duration) -> bool {
-        let by_default =
-            matches!(self, Self::Hive | Self::HiveDefault | Self::HiveUnpinned | Self::HiveC | Self::StdScope);
-        let sleeps_at_last = by_default || self.is_other_protocol() || self.is_rayon() || self.is_sequential();
-        sleeps_at_last && gap >= Duration::from_millis(1)
+        let polling = [Self::HiveSpin, Self::HiveBesideRayon, Self::ForkUnion, Self::Chili];
+        !self.is_openmp() && !polling.contains(&self) && gap >= Duration::from_millis(1)
     }
 
     /// Whether every thread stays on its CPU. The threads of std::thread::scope are new in each region and would have
@@ -100,31 +88,31 @@ impl RuntimeId {
     }
 
     /// Whether the runtime can do `case` at all, used as its documentation says.
-    pub(crate) const fn can(self, case: Case) -> bool {
-        if case.is_task() { self.can_task(case) } else { self.can_region(case) }
+    pub(crate) fn can(self, case: Case) -> bool {
+        match self {
+            Self::HiveC | Self::SequentialC => case.is_in_c(),
+            _ if self.is_unpinned() => case.idleness().is_some(),
+            _ if case.is_task() => self.can_task(case),
+            _ => self.can_region(case),
+        }
     }
 
-    const fn can_region(self, case: Case) -> bool {
+    fn can_region(self, case: Case) -> bool {
         let regions_as_hive = matches!(self, Self::Hive | Self::HiveSpin);
-        let any_size = regions_as_hive || self.is_openmp() || matches!(self, Self::StdScope);
+        let any_size = regions_as_hive || self.is_openmp() || self == Self::StdScope;
         match case {
-            _ if self.has_only_kernels_in_c() => case.is_in_c(),
             Case::Barrier | Case::AlternatingSizes => any_size,
-            Case::JacobiBarrier => any_size || matches!(self, Self::Sequential),
+            Case::JacobiBarrier => any_size || self == Self::Sequential,
             Case::ResizeShrink | Case::ResizeGrow | Case::CpuParked => regions_as_hive,
-            Case::IdleAsleep => self.is_hive() || self.is_rayon() || matches!(self, Self::ForkUnion),
+            Case::IdleAsleep => self.is_hive() || self.is_rayon() || self == Self::ForkUnion,
+            Case::RayonInterop => cfg!(feature = "rayon-interop") && matches!(self, Self::Hive | Self::HiveBesideRayon),
+            Case::CallersTwoQueens => matches!(self, Self::Hive | Self::RayonOutside),
+            _ if case.is_of_callers() => matches!(self, Self::Hive | Self::RayonOutside | Self::Sequential),
             _ if case.construct().is_some() => matches!(self, Self::Hive | Self::Libgomp | Self::Libomp),
-            _ if case.is_of_callers() => {
-                let requests = !matches!(case, Case::CallersTwoQueens);
-                matches!(self, Self::Hive | Self::RayonOutside) || (requests && matches!(self, Self::Sequential))
-            }
-            _ if self.is_unpinned() => case.gap().is_some() || case.cold_loop().is_some(),
             // Of the runtimes that never sleep, hive's and ForkUnion stand for all.
             _ if case.cold_loop().is_some() && self.waits_actively() => false,
-            Case::RayonInterop => cfg!(feature = "rayon-interop") && matches!(self, Self::Hive | Self::HiveBesideRayon),
-            _ if self.is_other_protocol() || matches!(self, Self::HiveBesideRayon) => false,
             _ => match self {
-                Self::Chili => false,
+                Self::Chili | Self::HiveBesideRayon | Self::HiveTickle | Self::HiveNotify => false,
                 Self::Sequential => case.is_kernel() || case.cold_loop().is_some(),
                 _ => true,
             },
@@ -133,17 +121,16 @@ impl RuntimeId {
 
     /// Tasks that a team spawns itself are measured with rayon called from a worker, tasks from outside with rayon
     /// called from outside.
-    const fn can_task(self, case: Case) -> bool {
+    fn can_task(self, case: Case) -> bool {
         let openmp = matches!(self, Self::Libgomp | Self::Libomp);
         let joins = matches!(self, Self::RayonWorker | Self::Chili | Self::Sequential);
         match case {
-            _ if self.is_unpinned() || self.has_only_kernels_in_c() => false,
-            Case::JoinTree | Case::JoinComb => joins || matches!(self, Self::Hive),
-            Case::JoinFib => joins || openmp || matches!(self, Self::Hive),
+            Case::JoinTree | Case::JoinComb => joins || self == Self::Hive,
+            Case::JoinFib => joins || openmp || self == Self::Hive,
             Case::TreeSearch => joins || openmp || self.is_hive(),
-            Case::SpawnSingle => openmp || self.is_hive() || matches!(self, Self::RayonWorker),
-            Case::SpawnProducers => self.is_hive() || matches!(self, Self::RayonWorker),
-            _ => self.is_hive() || matches!(self, Self::RayonOutside),
+            Case::SpawnSingle => openmp || self.is_hive() || self == Self::RayonWorker,
+            Case::SpawnProducers => self.is_hive() || self == Self::RayonWorker,
+            _ => self.is_hive() || self == Self::RayonOutside,
         }
     }
 }

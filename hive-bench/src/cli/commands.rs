@@ -12,7 +12,7 @@ use crate::commands::{captures, compare, crowd, generate, latency, numeric, repo
 use crate::model;
 #[cfg(feature = "mpi")]
 use crate::mpi;
-use crate::run::runner;
+use crate::run::{own_process, runner};
 use crate::runtimes::hive::HiveTeam;
 use crate::runtimes::openmp;
 use crate::system::cpus;
@@ -131,8 +131,8 @@ impl Command {
             Self::CrowdRunner { job } => crowd::runner::main(job),
             Self::NumericRunner { job } => numeric::runner::main(job),
             Self::Busy { cpu } => crowd::busy::main(*cpu),
-            Self::OpenmpLibrary => runner::answer(openmp::library()),
-            Self::HiveReport => runner::answer(HiveTeam::report(&cpus::in_order_of_use())),
+            Self::OpenmpLibrary => own_process::answer(openmp::library()),
+            Self::HiveReport => own_process::answer(HiveTeam::report(&cpus::in_order_of_use())),
         }
     }
 }

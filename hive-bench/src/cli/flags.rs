@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::catalog::{Family, Protocol, RuntimeId};
+use crate::catalog::{Family, RuntimeId};
 
 /// What to measure, how often, and where the results go.
 #[derive(Debug, Args)]
@@ -20,15 +20,11 @@ pub(crate) struct Flags {
     /// Run only these runtimes [default: all; without --case, all except hive-c and those with unbound threads]
     #[arg(long, value_name = "RUNTIME,...", value_delimiter = ',', hide_possible_values = true)]
     pub(crate) runtime: Vec<RuntimeId>,
-    /// Compare these sleep protocols of hive with each other and with rayon, in the wake, idle-use, spawn and
-    /// tree-search cases, or in those of --case
-    #[arg(long, value_name = "PROTOCOL,...", value_delimiter = ',', conflicts_with = "runtime")]
-    pub(crate) sleep: Vec<Protocol>,
     /// Let hive's sleeping bees wake at this interval and look for tasks, such as 2ms [default: never]
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     pub(crate) poll: Option<Duration>,
     /// Run only teams of so many threads [default: 1, 2, 4, ... and all CPUs]
-    #[arg(long, alias = "bees", value_name = "N,...", value_delimiter = ',')]
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
     pub(crate) threads: Vec<usize>,
     /// Run every case this many times [default: as often as fits into the time]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..))]
@@ -46,8 +42,4 @@ pub(crate) struct Flags {
     /// file named by the date, in target/hive-bench or hive-bench-results]
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Write the report as a page for a browser, with charts, to this file; `none` writes no file [default: beside the
-    /// raw samples]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
 }

@@ -3,7 +3,6 @@
 mod commands;
 mod flags;
 pub(crate) mod options;
-mod outputs;
 
 use clap::Parser;
 
@@ -28,9 +27,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
-    use std::time::Duration;
-
-    use crate::catalog::{Case, Protocol};
+    use crate::catalog::Case;
 
     #[test]
     fn the_definition_is_consistent() {
@@ -45,18 +42,6 @@ mod tests {
         assert_eq!(cli.flags.threads, [1, 2]);
         assert_eq!(cli.flags.rounds, Some(3));
         assert!(cli.command.is_none());
-    }
-
-    #[test]
-    fn protocols_choose_the_runtimes() {
-        let cli = Cli::parse_from(["hive-bench", "--sleep", "jec,none", "--poll", "2ms"]);
-        assert_eq!(cli.flags.sleep, [Protocol::Jec, Protocol::None]);
-        assert_eq!(cli.flags.poll, Some(Duration::from_millis(2)));
-        let both = Cli::try_parse_from(["hive-bench", "--sleep", "jec", "--runtime", "chili"]).unwrap_err().to_string();
-        assert!(both.contains("--sleep") && both.contains("--runtime"), "{both}");
-        let error = Cli::try_parse_from(["hive-bench", "--sleep", "deep"]).unwrap_err().to_string();
-        assert!(error.contains("--sleep") && error.contains("tickle"), "{error}");
-        assert!(Cli::try_parse_from(["hive-bench", "--poll", "soon"]).is_err());
     }
 
     #[test]

@@ -1,17 +1,19 @@
 //! The command line after it was checked: the choice leaves something to measure, and the results can be written.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::catalog::{Case, RuntimeId};
 use crate::cli::flags::Flags;
-use crate::cli::outputs::{self, Outputs};
-use crate::record::Budget;
-use crate::record::Given;
+use crate::record::{Budget, Given};
 use crate::run::plan::{Rounds, STANDARD_TIME, Wanted};
 use crate::run::sizes::{checked_size, default_sizes};
+use crate::system::files::writable;
 
 const QUICK_TIME: Duration = Duration::from_secs(15);
+/// The argument of `--json` for which no file is written.
+const NONE: &str = "none";
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct Options {
@@ -19,10 +21,11 @@ pub(crate) struct Options {
     pub(crate) rounds: Rounds,
     pub(crate) budget: Budget,
     pub(crate) poll: Option<Duration>,
-    pub(crate) outputs: Outputs,
+    /// The file for the raw samples.
+    pub(crate) samples: Option<PathBuf>,
     /// Everything is printed, not only what fits one screen.
     pub(crate) full: bool,
-    pub(crate) matrix: Option<PathBuf>,
+    matrix: Option<PathBuf>,
     /// What `prepare` has found out about the matrix.
     pub(crate) given: Given,
 }
@@ -31,49 +34,52 @@ impl Options {
     /// Checks the flags. `most` is the number of CPUs that this process may use. An error names the flag and says what
     /// is possible.
     pub(crate) fn check(flags: &Flags, most: usize) -> Result<Self, String> {
-        let wanted =
-            Wanted { cases: cases(flags), runtimes: runtimes(flags), sizes: sizes(&flags.threads, most)?, most };
+        let chosen: Vec<Case> = flags.case.iter().flat_map(|family| family.0.iter().copied()).collect();
+        let cases = if chosen.is_empty() { Case::without_request() } else { or_all(&chosen, Case::ALL) };
+        let runtimes = if chosen.is_empty() && flags.runtime.is_empty() {
+            RuntimeId::without_request()
+        } else {
+            or_all(&flags.runtime, RuntimeId::ALL)
+        };
+        let wanted = Wanted { cases, runtimes, sizes: sizes(&flags.threads, most)?, most };
         something_left(&wanted)?;
         if flags.poll == Some(Duration::ZERO) {
             return Err(
-                "--poll 0s: bees that never sleep are `--sleep none`; name how long they sleep, such as 2ms".to_owned()
+                "--poll 0s: bees that never sleep are `hive-spin`; name how long they sleep, such as 2ms".to_owned()
             );
         }
-        let (html, json) = (flags.html.as_deref(), flags.json.as_deref());
-        let outputs = Outputs::choose(html, json, &outputs::default_home(), SystemTime::now())?;
         let (budget, time) = if flags.quick { (Budget::QUICK, QUICK_TIME) } else { (Budget::STANDARD, STANDARD_TIME) };
         let rounds = flags.rounds.map_or(Rounds::Within(time), |rounds| Rounds::Each(rounds.into()));
+        let samples = flags.json.clone().unwrap_or_else(named_by_the_date);
+        let samples = (samples != Path::new(NONE)).then_some(samples);
         let (full, matrix) = (flags.full, flags.matrix.clone());
-        Ok(Self { wanted, rounds, budget, poll: flags.poll, outputs, full, matrix, given: Given::default() })
+        Ok(Self { wanted, rounds, budget, poll: flags.poll, samples, full, matrix, given: Given::default() })
     }
 
-    /// Reads the matrix and creates the directory for the results, before anything is measured.
+    /// Reads the matrix, and checks that the samples can be written, before anything is measured.
     pub(crate) fn prepare(mut self) -> Result<Self, String> {
-        self.outputs.prepare()?;
+        if let Some(path) = &self.samples {
+            if let Some(home) = path.parent().filter(|home| *home == default_home()) {
+                // Where this fails, so does what follows, and says why.
+                let _ = fs::create_dir_all(home);
+            }
+            writable("--json", path)?;
+        }
         self.given = Given::prepare(self.matrix.as_deref(), &self.wanted.cases, &mut self.budget)?;
         Ok(self)
     }
 }
 
-fn cases(flags: &Flags) -> Vec<Case> {
-    let chosen: Vec<Case> = flags.case.iter().flat_map(|family| family.0.iter().copied()).collect();
-    let mut cases = if chosen.is_empty() { Case::without_request() } else { or_all(&chosen, Case::ALL) };
-    if chosen.is_empty() && !flags.sleep.is_empty() {
-        cases.retain(|case| case.shows_sleep());
-    }
-    cases
+/// Inside cargo's target directory if the current directory has one, and otherwise in the current directory itself.
+fn default_home() -> PathBuf {
+    let target = Path::new("target");
+    if target.is_dir() { target.join("hive-bench") } else { PathBuf::from("hive-bench-results") }
 }
 
-fn runtimes(flags: &Flags) -> Vec<RuntimeId> {
-    let mut chosen = flags.runtime.clone();
-    if !flags.sleep.is_empty() {
-        chosen = flags.sleep.iter().map(|protocol| protocol.runtime()).collect();
-        chosen.extend([RuntimeId::RayonWorker, RuntimeId::RayonOutside]);
-    }
-    if chosen.is_empty() && flags.case.is_empty() {
-        return RuntimeId::without_request();
-    }
-    or_all(&chosen, RuntimeId::ALL)
+fn named_by_the_date() -> PathBuf {
+    let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    // Colons have to be quoted in some shells, and some file systems do not take them.
+    default_home().join(format!("{}.json", date.replace(':', "-")))
 }
 
 /// The chosen items, or all if none was chosen: in the catalogue's order, and each once.
@@ -147,19 +153,6 @@ mod tests {
     }
 
     #[test]
-    fn protocols_bring_their_cases_and_rayon() {
-        let wanted = check(&["--sleep", "none,tickle"], 2).unwrap().wanted;
-        let rayon = [RuntimeId::RayonWorker, RuntimeId::RayonOutside];
-        assert_eq!(wanted.runtimes, [&[RuntimeId::HiveSpin, RuntimeId::HiveTickle], &rayon[..]].concat());
-        assert!(wanted.cases.contains(&Case::TreeSearch) && wanted.cases.contains(&Case::IdleUse1ms));
-        assert!(!wanted.cases.contains(&Case::Region) && !wanted.cases.contains(&Case::Idle2ms));
-        assert_eq!(
-            check(&["--sleep", "jec", "--case", "join"], 2).unwrap().wanted.cases,
-            [Case::JoinFib, Case::JoinTree, Case::JoinComb]
-        );
-    }
-
-    #[test]
     fn nobody_polls_without_end() {
         assert_eq!(check(&["--poll", "2ms"], 2).unwrap().poll, Some(Duration::from_millis(2)));
         assert!(check(&["--poll", "0s"], 2).unwrap_err().contains("--poll 0s"));
@@ -182,10 +175,10 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_written_is_found_at_once() {
-        for flag in ["--json", "--html"] {
-            let error = check(&[flag, "/nowhere/at/all"], 2).unwrap_err();
-            assert!(error.contains(&format!("{flag} /nowhere/at/all")), "{error}");
-        }
+    fn samples_go_where_they_are_told_to() {
+        assert_eq!(check(&["--json", "none"], 2).unwrap().samples, None);
+        assert!(check(&[], 2).unwrap().samples.unwrap().to_str().unwrap().ends_with("Z.json"));
+        let error = check(&["--json", "/nowhere/at/all"], 2).and_then(Options::prepare).unwrap_err();
+        assert!(error.contains("--json /nowhere/at/all"), "{error}");
     }
 }

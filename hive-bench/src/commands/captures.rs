@@ -2,9 +2,9 @@
 
 use std::hint::black_box;
 
-use comfy_table::{CellAlignment, Table, presets};
 use hive::{Hive, Pin};
 
+use crate::commands::text_table::text_table;
 use crate::measure::timing;
 use crate::report::tables::number;
 use crate::system::cpus;
@@ -109,23 +109,19 @@ fn repeat<const N: usize>(by: &mut impl Captures, times: u64) {
 }
 
 fn text(machine: &str, rows: &[Row]) -> String {
-    let mut table = Table::new();
-    let header = WORDS.iter().map(|words| format!("{words} word{}", if *words == 1 { "" } else { "s" }));
-    table.load_style(presets::NOTHING).set_header(
-        std::iter::once(String::new()).chain(header).chain(std::iter::once("16 words / 1 word".to_owned())),
-    );
-    for (name, nanoseconds) in rows {
+    let named = |name: &str, cells: Vec<String>, last: String| {
+        std::iter::once(name.to_owned()).chain(cells).chain(std::iter::once(last))
+    };
+    let titles = WORDS.map(|words| format!("{words} word{}", if words == 1 { "" } else { "s" }));
+    let header = named("", titles.to_vec(), "16 words / 1 word".to_owned());
+    let rows = rows.iter().map(|(name, nanoseconds)| {
         let multiple = format!("{:.2}", nanoseconds[WORDS.len() - 1] / nanoseconds[0]);
-        let cells = nanoseconds.iter().copied().map(number);
-        table.add_row(std::iter::once((*name).to_owned()).chain(cells).chain(std::iter::once(multiple)));
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+        named(name, nanoseconds.map(number).to_vec(), multiple)
+    });
     format!(
         "nanoseconds on {machine} of a loop over {INDICES} indices with next to nothing in it, by a team of two that \
          is awake, by how many words its body captures; medians\n{}\n",
-        table.trim_fmt()
+        text_table(header, rows, 1)
     )
 }
 

@@ -4,22 +4,17 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::page;
 use crate::record::saved;
 use crate::report::figures::Figures;
-use crate::report::ranking::Ranking;
-use crate::report::{self, Files};
+use crate::report::ranking::{self, Row};
+use crate::report::text;
 use crate::system::exit::{Failure, Outcome};
-use crate::system::files;
 
 /// Which run, and how much of it.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The file, gzipped or not
     run: PathBuf,
-    /// Write the report as a page for a browser, with charts, into this file
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
     /// Print every table, not only what fits one screen
     #[arg(long)]
     full: bool,
@@ -28,22 +23,13 @@ pub(crate) struct Arguments {
     markdown: bool,
 }
 
-/// Prints it, and writes the page if one is wanted.
+/// Prints it.
 pub(crate) fn main(arguments: &Arguments) -> Outcome {
-    show(arguments).map_err(Failure::Usage)
-}
-
-fn show(arguments: &Arguments) -> Result<(), String> {
-    let run = saved::read(&arguments.run)?;
-    let figures = Figures::of(&run.records);
-    if let Some(path) = &arguments.html {
-        files::write("--html", path, &page::page(&run, &figures)?)?;
-    }
+    let run = saved::read(&arguments.run).map_err(Failure::Usage)?;
     if arguments.markdown {
-        print!("{}", Ranking::of(&figures).markdown());
+        print!("{}", ranking::markdown(&Row::all(&Figures::of(&run.records))));
     } else {
-        let files = Files { page: arguments.html.as_deref(), samples: Some(&arguments.run) };
-        print!("{}", report::text(&run, &figures, files, arguments.full));
+        print!("{}", text(&run, Some(&arguments.run), arguments.full));
     }
     Ok(())
 }

@@ -5,9 +5,9 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{Args, value_parser};
-use comfy_table::{CellAlignment, Table, presets};
 use hive::{Hive, Reduction};
 
+use crate::commands::text_table::text_table;
 use crate::kernels::roots::sum_of_indices;
 use crate::measure::timing;
 use crate::record::Budget;
@@ -94,16 +94,12 @@ fn worst(points: &[Point]) -> Option<(usize, &Point)> {
 }
 
 fn text(machine: &str, when: &str, points: &[Point]) -> String {
-    let mut table = Table::new();
-    let header = ["indices", "plain"].into_iter().chain(CALLS.iter().flat_map(|call| [*call, "x plain"]));
-    table.load_style(presets::NOTHING).set_header(header);
-    for point in points {
+    let titles = ["indices", "plain"].into_iter().chain(CALLS.iter().flat_map(|call| [*call, "x plain"]));
+    let header = titles.map(str::to_owned);
+    let rows = points.iter().map(|point| {
         let calls = point.calls.iter().flat_map(|call| [number(*call), format!("{:.2}", call / point.plain)]);
-        table.add_row([point.indices.to_string(), number(point.plain)].into_iter().chain(calls));
-    }
-    for column in table.column_iter_mut() {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+        [point.indices.to_string(), number(point.plain)].into_iter().chain(calls)
+    });
     let worst = worst(points).map_or_else(String::new, |(call, point)| {
         format!(
             "worst: {} of {} indices takes {:.2} times the plain loop and {CALL_NS} ns\n",
@@ -112,7 +108,7 @@ fn text(machine: &str, when: &str, points: &[Point]) -> String {
             ratio(point, call)
         )
     });
-    format!("nanoseconds of a loop on {machine}, {when}; medians\n{}\n{worst}", table.trim_fmt())
+    format!("nanoseconds of a loop on {machine}, {when}; medians\n{}\n{worst}", text_table(header, rows, 0))
 }
 
 #[cfg(test)]

@@ -21,6 +21,11 @@ impl<'a, T> Disjoint<'a, T> {
         Self { start: array.as_mut_ptr(), len: array.len(), array: PhantomData }
     }
 
+    /// The beginning, for loops in C.
+    pub(crate) const fn pointer(&self) -> *mut T {
+        self.start
+    }
+
     /// The part that only the caller uses.
     ///
     /// # Safety

@@ -2,8 +2,6 @@
 
 use std::hint::black_box;
 
-#[cfg(openmp_compiled)]
-use crate::kernels::in_c::{InC, compiled_twice, parts_in_c};
 use crate::kernels::kernel::Kernel;
 use crate::runtimes::loops::Loops;
 
@@ -15,40 +13,22 @@ pub(crate) struct HandingOut {
     sum: f64,
 }
 
-#[cfg(openmp_compiled)]
-compiled_twice! {
-    fn sum_in_c = hb_openmp_sum_of_numbers, hb_plain_sum_of_numbers(len: usize) -> f64;
-}
-
-#[cfg(openmp_compiled)]
-parts_in_c! {
-    fn sum_part = "hb_openmp_sum_of_numbers_part"() -> f64;
+#[expect(unsafe_code, reason = "functions in C")]
+unsafe extern "C" {
+    fn hb_sum_of_numbers_part(begin: usize, end: usize) -> f64;
 }
 
 impl Kernel for HandingOut {
-    fn run(&mut self, by: &mut impl Loops, steps: u64) {
+    fn run<const IN_C: bool>(&mut self, by: &mut impl Loops, steps: u64) {
         for _ in 0..steps {
-            self.sum = by.dynamic_sum(LEN, 1, |range| range.map(|number| black_box(number) as f64).sum());
-        }
-    }
-
-    #[cfg(openmp_compiled)]
-    fn run_in_c(&mut self, by: InC, steps: u64) {
-        for _ in 0..steps {
-            // SAFETY: only numbers.
-            #[expect(unsafe_code, reason = "loops in C")]
-            let sum = unsafe { sum_in_c(by, LEN) };
-            self.sum = sum;
-        }
-    }
-
-    #[cfg(openmp_compiled)]
-    fn run_parts_in_c(&mut self, by: &mut impl Loops, steps: u64) {
-        for _ in 0..steps {
-            // SAFETY: only numbers.
-            #[expect(unsafe_code, reason = "loops in C")]
-            let sum = by.dynamic_sum(LEN, 1, |range| unsafe { sum_part(range) });
-            self.sum = sum;
+            self.sum = by.dynamic_sum(LEN, 1, |range| {
+                if IN_C {
+                    // SAFETY: only numbers.
+                    #[expect(unsafe_code, reason = "a loop in C")]
+                    return unsafe { hb_sum_of_numbers_part(range.start, range.end) };
+                }
+                range.map(|number| black_box(number) as f64).sum()
+            });
         }
     }
 

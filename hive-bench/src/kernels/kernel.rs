@@ -2,23 +2,13 @@
 
 use std::hash::{DefaultHasher, Hasher};
 
-#[cfg(openmp_compiled)]
-use crate::kernels::in_c::InC;
 use crate::runtimes::loops::Loops;
 
 /// Data, and steps over it. The answer does not depend on which thread does which part of a step.
 pub(crate) trait Kernel {
-    /// So many steps, each one parallel loop or more.
-    fn run(&mut self, by: &mut impl Loops, steps: u64);
-
-    /// The same with the loops in C.
-    #[cfg(openmp_compiled)]
-    fn run_in_c(&mut self, by: InC, steps: u64);
-
-    /// The same with the bodies of the loops in C, those that OpenMP's threads run. The team of `by` hands the indices
-    /// out.
-    #[cfg(openmp_compiled)]
-    fn run_parts_in_c(&mut self, by: &mut impl Loops, steps: u64);
+    /// So many steps, each one parallel loop or more. The bodies of the loops are in Rust or in C (`c/kernels`); the
+    /// team of `by` hands the indices out.
+    fn run<const IN_C: bool>(&mut self, by: &mut impl Loops, steps: u64);
 
     /// How many units a step has; the figure of the case is the time of one unit.
     fn units(&self) -> u64 {
@@ -37,7 +27,7 @@ pub(crate) trait Kernels {
 
 impl<L: Loops> Kernels for L {
     fn run(&mut self, kernel: &mut impl Kernel, steps: u64) {
-        kernel.run(self, steps);
+        kernel.run::<false>(self, steps);
     }
 }
 
@@ -59,27 +49,19 @@ pub(crate) mod tests {
     /// Three threads, and C where there is one, come to the same bits as plain loops.
     pub(crate) fn answers_agree<K: Kernel>(new: impl Fn() -> K, steps: u64) {
         let mut plain = new();
-        plain.run(&mut Sequential, steps);
+        plain.run::<false>(&mut Sequential, steps);
         let answer = plain.answer().unwrap();
         assert_ne!(new().answer(), Ok(answer), "the steps leave no trace");
 
         let mut threads = new();
-        StdScope::host(3, |team| threads.run(team, steps));
+        StdScope::host(3, |team| threads.run::<false>(team, steps));
         assert_eq!(threads.answer(), Ok(answer));
         assert_eq!(threads.units(), plain.units());
 
         #[cfg(openmp_compiled)]
-        for by in [InC::Plain, InC::OpenMp { threads: 3 }] {
-            let mut in_c = new();
-            in_c.run_in_c(by, steps);
-            assert_eq!(in_c.answer(), Ok(answer), "{by:?}");
-            assert_eq!(in_c.units(), plain.units());
-        }
-
-        #[cfg(openmp_compiled)]
         for threads in [1, 3] {
             let mut in_c = new();
-            StdScope::host(threads, |team| in_c.run_parts_in_c(team, steps));
+            StdScope::host(threads, |team| in_c.run::<true>(team, steps));
             assert_eq!(in_c.answer(), Ok(answer), "{threads} threads");
             assert_eq!(in_c.units(), plain.units());
         }

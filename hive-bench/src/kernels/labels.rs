@@ -6,10 +6,8 @@ use std::ops::Range;
 
 use crate::kernels::disjoint::Disjoint;
 use crate::kernels::graph::Graph;
-#[cfg(openmp_compiled)]
-use crate::kernels::in_c::{InC, Pointers, compiled_twice, parts_in_c};
 use crate::kernels::kernel::{Kernel, checksum};
-use crate::kernels::shares::{placed, write_blocks};
+use crate::kernels::shares::placed;
 use crate::runtimes::{Runtime, loops::Loops};
 
 /// A graph that fits into a core's cache, and so many rounds at least: the label 0 goes a vertex a round along the
@@ -45,30 +43,22 @@ impl Labels {
     }
 
     /// Whether the labels still changed.
-    fn round(&mut self, by: &mut impl Loops) -> bool {
+    fn round<const IN_C: bool>(&mut self, by: &mut impl Loops) -> bool {
         let (graph, from, to) = (&self.graph, &self.from[..], Disjoint::new(&mut self.to));
         let changed = by.sum(from.len(), |vertices| {
+            if IN_C {
+                let (starts, neighbours) = (graph.starts.as_ptr(), graph.neighbours.as_ptr());
+                let (begin, end) = (vertices.start, vertices.end);
+                // SAFETY: labels for as many vertices as there are starts but the last, which are those of the
+                // neighbours; a loop hands out each vertex once.
+                #[expect(unsafe_code, reason = "a loop in C")]
+                let changed = unsafe { hb_relabel_part(to.pointer(), from.as_ptr(), starts, neighbours, begin, end) };
+                return changed as f64;
+            }
             // SAFETY: a loop hands out each vertex once.
             #[expect(unsafe_code, reason = "several threads write one array")]
             let to = unsafe { to.part(vertices.clone()) };
             relabel(to, from, graph, vertices) as f64
-        });
-        std::mem::swap(&mut self.from, &mut self.to);
-        changed > 0.0
-    }
-
-    /// The same with the loop's body in C.
-    #[cfg(openmp_compiled)]
-    fn round_in_c(&mut self, by: &mut impl Loops) -> bool {
-        let Graph { starts, neighbours } = &self.graph;
-        let arrays = Pointers::new((self.to.as_mut_ptr(), self.from.as_ptr(), starts.as_ptr(), neighbours.as_ptr()));
-        let changed = by.sum(self.from.len(), |vertices| {
-            let (to, from, starts, neighbours) = arrays.get();
-            // SAFETY: labels for as many vertices as there are starts but the last, which are those of the neighbours;
-            // a loop hands out each vertex once.
-            #[expect(unsafe_code, reason = "loops in C")]
-            let changed = unsafe { relabel_part(to, from, starts, neighbours, vertices) };
-            changed as f64
         });
         std::mem::swap(&mut self.from, &mut self.to);
         changed > 0.0
@@ -93,53 +83,31 @@ fn relabel(to: &mut [u32], from: &[u32], graph: &Graph, vertices: Range<usize>) 
     changed
 }
 
-#[cfg(openmp_compiled)]
-compiled_twice! {
-    fn labels_in_c = hb_openmp_labels, hb_plain_labels(
-        vertices: usize, starts: *const u32, neighbours: *const u32, from: *mut u32, to: *mut u32) -> u64;
-}
-
-#[cfg(openmp_compiled)]
-parts_in_c! {
-    fn number_part = "hb_openmp_number_part"(labels: *mut u32);
-    fn relabel_part = "hb_openmp_relabel_part"(
-        to: *mut u32, from: *const u32, starts: *const u32, neighbours: *const u32) -> u64;
+#[expect(unsafe_code, reason = "functions in C")]
+unsafe extern "C" {
+    fn hb_relabel_part(
+        to: *mut u32,
+        from: *const u32,
+        starts: *const u32,
+        neighbours: *const u32,
+        begin: usize,
+        end: usize,
+    ) -> u64;
 }
 
 impl Kernel for Labels {
-    fn run(&mut self, by: &mut impl Loops, steps: u64) {
+    fn run<const IN_C: bool>(&mut self, by: &mut impl Loops, steps: u64) {
+        let vertices = self.from.len();
         for _ in 0..steps {
-            write_blocks(by, &mut self.from, 1, |vertices, labels| {
-                labels.iter_mut().zip(vertices).for_each(|(label, vertex)| *label = vertex as u32);
+            let labels = Disjoint::new(&mut self.from);
+            by.blocks(vertices, |vertices| {
+                // SAFETY: a loop hands out each vertex once.
+                #[expect(unsafe_code, reason = "several threads write one array")]
+                let part = unsafe { labels.part(vertices.clone()) };
+                part.iter_mut().zip(vertices).for_each(|(label, vertex)| *label = vertex as u32);
             });
             self.rounds = 1;
-            while self.round(by) {
-                self.rounds += 1;
-            }
-        }
-    }
-
-    #[cfg(openmp_compiled)]
-    fn run_in_c(&mut self, by: InC, steps: u64) {
-        let Graph { starts, neighbours } = &self.graph;
-        for _ in 0..steps {
-            let (from, to) = (self.from.as_mut_ptr(), self.to.as_mut_ptr());
-            // SAFETY: labels for as many vertices as there are starts but the last, which are those of the neighbours.
-            #[expect(unsafe_code, reason = "loops in C")]
-            let rounds = unsafe { labels_in_c(by, self.from.len(), starts.as_ptr(), neighbours.as_ptr(), from, to) };
-            self.rounds = rounds;
-        }
-    }
-
-    #[cfg(openmp_compiled)]
-    fn run_parts_in_c(&mut self, by: &mut impl Loops, steps: u64) {
-        for _ in 0..steps {
-            let labels = Pointers::new(self.from.as_mut_ptr());
-            // SAFETY: a label for each vertex, and a loop hands out each vertex once.
-            #[expect(unsafe_code, reason = "loops in C")]
-            by.blocks(self.from.len(), |vertices| unsafe { number_part(labels.get(), vertices) });
-            self.rounds = 1;
-            while self.round_in_c(by) {
+            while self.round::<IN_C>(by) {
                 self.rounds += 1;
             }
         }
@@ -177,7 +145,7 @@ mod tests {
     #[test]
     fn rounds_are_as_many_as_the_chain_is_long() {
         let mut labels = Labels::new(&mut Sequential);
-        labels.run(&mut Sequential, 1);
+        labels.run::<false>(&mut Sequential, 1);
         // One more round finds that nothing changes.
         assert_eq!(labels.units(), CHAIN as u64 + 1);
         labels.answer().unwrap();
@@ -186,7 +154,7 @@ mod tests {
     #[test]
     fn a_wrong_label_is_found() {
         let mut labels = Labels::of(&mut Sequential, &Graph::of(3, &[(0, 2)]));
-        labels.run(&mut Sequential, 1);
+        labels.run::<false>(&mut Sequential, 1);
         labels.from[1] = 0;
         assert!(labels.answer().unwrap_err().contains("vertex 1 is 0, not 1"), "{:?}", labels.answer());
     }

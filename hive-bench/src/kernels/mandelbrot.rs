@@ -1,10 +1,9 @@
 //! The Mandelbrot set, a row a chunk: rows through its middle take many times as long as those at the edge, so threads
 //! take rows one by one.
 
-#[cfg(openmp_compiled)]
-use crate::kernels::in_c::{InC, Pointers, compiled_twice, parts_in_c};
+use crate::kernels::disjoint::Disjoint;
 use crate::kernels::kernel::{Kernel, checksum};
-use crate::kernels::shares::{placed, write_one_by_one};
+use crate::kernels::shares::placed;
 use crate::runtimes::{Runtime, loops::Loops};
 
 /// Rows and columns. `c/kernels/mandelbrot.c` has the same.
@@ -41,41 +40,26 @@ fn iterations(left: f64, up: f64) -> u32 {
     count
 }
 
-#[cfg(openmp_compiled)]
-compiled_twice! {
-    fn mandelbrot_in_c = hb_openmp_mandelbrot, hb_plain_mandelbrot(times: u64, counts: *mut u32);
-}
-
-#[cfg(openmp_compiled)]
-parts_in_c! {
-    fn mandelbrot_part = "hb_openmp_mandelbrot_part"(counts: *mut u32);
+#[expect(unsafe_code, reason = "functions in C")]
+unsafe extern "C" {
+    fn hb_mandelbrot_part(counts: *mut u32, begin: usize, end: usize);
 }
 
 impl Kernel for Mandelbrot {
-    fn run(&mut self, by: &mut impl Loops, steps: u64) {
+    fn run<const IN_C: bool>(&mut self, by: &mut impl Loops, steps: u64) {
         for _ in 0..steps {
-            write_one_by_one(by, &mut self.counts, SIDE, |rows, out| {
+            let counts = Disjoint::new(&mut self.counts);
+            by.dynamic(SIDE, 1, |rows| {
+                if IN_C {
+                    // SAFETY: a count for each point, and a loop hands out each row once.
+                    #[expect(unsafe_code, reason = "a loop in C")]
+                    return unsafe { hb_mandelbrot_part(counts.pointer(), rows.start, rows.end) };
+                }
+                // SAFETY: a loop hands out each row once.
+                #[expect(unsafe_code, reason = "several threads write one array")]
+                let out = unsafe { counts.part(rows.start * SIDE..rows.end * SIDE) };
                 out.chunks_exact_mut(SIDE).zip(rows).for_each(|(out, number)| row(out, number));
             });
-        }
-    }
-
-    #[cfg(openmp_compiled)]
-    fn run_in_c(&mut self, by: InC, steps: u64) {
-        // SAFETY: a count for each point.
-        #[expect(unsafe_code, reason = "loops in C")]
-        unsafe {
-            mandelbrot_in_c(by, steps, self.counts.as_mut_ptr());
-        };
-    }
-
-    #[cfg(openmp_compiled)]
-    fn run_parts_in_c(&mut self, by: &mut impl Loops, steps: u64) {
-        let counts = Pointers::new(self.counts.as_mut_ptr());
-        for _ in 0..steps {
-            // SAFETY: a count for each point, and a loop hands out each row once.
-            #[expect(unsafe_code, reason = "loops in C")]
-            by.dynamic(SIDE, 1, |rows| unsafe { mandelbrot_part(counts.get(), rows) });
         }
     }
 
@@ -98,7 +82,7 @@ mod tests {
     #[test]
     fn rows_are_very_uneven() {
         let mut set = Mandelbrot::new(&mut Sequential);
-        set.run(&mut Sequential, 1);
+        set.run::<false>(&mut Sequential, 1);
         let costs: Vec<u32> = set.counts.chunks(SIDE).map(|row| row.iter().sum()).collect();
         assert!(costs[SIDE / 2] > 20 * costs[0], "{costs:?}");
     }

@@ -2,8 +2,6 @@
 //! computes which tile, down to the last bit: every number of the product is added up in order.
 
 use crate::kernels::disjoint::Disjoint;
-#[cfg(openmp_compiled)]
-use crate::kernels::in_c::{InC, Pointers, compiled_twice, parts_in_c};
 use crate::kernels::kernel::{Kernel, checksum};
 use crate::kernels::shares::placed;
 use crate::runtimes::{Runtime, loops::Loops};
@@ -74,49 +72,25 @@ fn add_rows(out: &mut [f64], factors: &[f64; UNROLL], rows: &[f64]) {
     }
 }
 
-#[cfg(openmp_compiled)]
-compiled_twice! {
-    fn matmul_in_c = hb_openmp_matmul, hb_plain_matmul(
-        times: u64, product: *mut f64, left: *const f64, right: *const f64);
-}
-
-#[cfg(openmp_compiled)]
-parts_in_c! {
-    fn matmul_part = "hb_openmp_matmul_part"(product: *mut f64, left: *const f64, right: *const f64);
+#[expect(unsafe_code, reason = "functions in C")]
+unsafe extern "C" {
+    fn hb_matmul_part(product: *mut f64, left: *const f64, right: *const f64, begin: usize, end: usize);
 }
 
 impl Kernel for Matmul {
-    fn run(&mut self, by: &mut impl Loops, steps: u64) {
+    fn run<const IN_C: bool>(&mut self, by: &mut impl Loops, steps: u64) {
         let (product, left, right) = (Disjoint::new(&mut self.product), &self.left[..], &self.right[..]);
         for _ in 0..steps {
             by.dynamic(TILES * TILES, 1, |tiles| {
+                if IN_C {
+                    let (left, right) = (left.as_ptr(), right.as_ptr());
+                    // SAFETY: three whole matrices, and a loop hands out each tile once.
+                    #[expect(unsafe_code, reason = "a loop in C")]
+                    return unsafe { hb_matmul_part(product.pointer(), left, right, tiles.start, tiles.end) };
+                }
                 for tile in tiles {
                     multiply_tile(&product, left, right, tile / TILES * TILE, tile % TILES * TILE);
                 }
-            });
-        }
-    }
-
-    #[cfg(openmp_compiled)]
-    fn run_in_c(&mut self, by: InC, steps: u64) {
-        // SAFETY: three whole matrices.
-        #[expect(unsafe_code, reason = "loops in C")]
-        unsafe {
-            matmul_in_c(by, steps, self.product.as_mut_ptr(), self.left.as_ptr(), self.right.as_ptr());
-        };
-    }
-
-    #[cfg(openmp_compiled)]
-    fn run_parts_in_c(&mut self, by: &mut impl Loops, steps: u64) {
-        let matrices = Pointers::new((self.product.as_mut_ptr(), self.left.as_ptr(), self.right.as_ptr()));
-        for _ in 0..steps {
-            by.dynamic(TILES * TILES, 1, |tiles| {
-                let (product, left, right) = matrices.get();
-                // SAFETY: three whole matrices, and a loop hands out each tile once.
-                #[expect(unsafe_code, reason = "loops in C")]
-                unsafe {
-                    matmul_part(product, left, right, tiles);
-                };
             });
         }
     }
@@ -140,7 +114,7 @@ mod tests {
     #[test]
     fn a_number_is_a_row_times_a_column() {
         let mut matmul = Matmul::new(&mut Sequential);
-        matmul.run(&mut Sequential, 2);
+        matmul.run::<false>(&mut Sequential, 2);
         for (row, column) in [(0, 0), (63, 64), (511, 130), (200, 511)] {
             let expected: f64 = (0..SIDE).map(|k| left_at(row, k) * right_at(k, column)).sum();
             assert_eq!(matmul.product[row * SIDE + column], expected);

@@ -5,8 +5,6 @@ use std::ops::Range;
 pub(crate) mod disjoint;
 mod graph;
 pub(crate) mod handing_out;
-#[cfg(openmp_compiled)]
-pub(crate) mod in_c;
 pub(crate) mod jacobi;
 pub(crate) mod joins;
 pub(crate) mod kernel;

@@ -6,8 +6,6 @@
 use std::ops::Range;
 
 use crate::kernels::disjoint::Disjoint;
-#[cfg(openmp_compiled)]
-use crate::kernels::in_c::{InC, Pointers, compiled_twice, parts_in_c};
 use crate::kernels::kernel::{Kernel, checksum};
 use crate::runtimes::loops::Loops;
 
@@ -31,12 +29,7 @@ pub(crate) enum Schedule {
 }
 
 /// A vector for each body. By coordinate, so that neighbours in memory are alike.
-#[repr(C)]
-struct Points {
-    x: [f32; BODIES],
-    y: [f32; BODIES],
-    z: [f32; BODIES],
-}
+type Points = [[f32; BODIES]; 3];
 
 pub(crate) struct Nbody {
     schedule: Schedule,
@@ -52,14 +45,9 @@ impl Nbody {
     pub(crate) fn new(schedule: Schedule) -> Self {
         let mut random = fastrand::Rng::with_seed(BODIES as u64);
         let mut numbers = || std::array::from_fn(|_| random.f32());
-        let places = Box::new(Points { x: numbers(), y: numbers(), z: numbers() });
-        Self {
-            schedule,
-            places,
-            speeds: Box::new(Points::ZERO),
-            pulls: Box::new(Points::ZERO),
-            masses: Box::new(numbers()),
-        }
+        let places = Box::new([numbers(), numbers(), numbers()]);
+        let at_rest = || Box::new([[0.0; BODIES]; 3]);
+        Self { schedule, places, speeds: at_rest(), pulls: at_rest(), masses: Box::new(numbers()) }
     }
 }
 
@@ -106,7 +94,7 @@ fn pull(places: &Points, masses: &[f32; BODIES], at: [f32; 3]) -> [f32; 3] {
 #[inline(always)]
 fn pull_of_lanes(places: &Points, masses: &[f32; BODIES], at: [f32; 3], first: usize) -> [[f32; TOGETHER]; 3] {
     let every = |all| in_vectors(all)[first..].iter().step_by(LANES / TOGETHER);
-    let [xs, ys, zs] = places.coordinates().map(every);
+    let [xs, ys, zs] = places.each_ref().map(every);
     let mut sums = [[0.0; TOGETHER]; 3];
     for (((xs, ys), zs), masses) in xs.zip(ys).zip(zs).zip(every(masses)) {
         for lane in 0..TOGETHER {
@@ -137,106 +125,74 @@ fn for_bodies(by: &mut impl Loops, schedule: Schedule, body: impl Fn(Range<usize
     }
 }
 
-impl Points {
-    const ZERO: Self = Self { x: [0.0; BODIES], y: [0.0; BODIES], z: [0.0; BODIES] };
-
-    fn disjoint(&mut self) -> [Disjoint<'_, f32>; 3] {
-        [&mut self.x, &mut self.y, &mut self.z].map(|coordinate| Disjoint::new(coordinate))
-    }
-
-    const fn coordinates(&self) -> [&[f32; BODIES]; 3] {
-        [&self.x, &self.y, &self.z]
-    }
-}
-
 impl Nbody {
-    fn compute_pulls(&mut self, by: &mut impl Loops) {
-        let (places, masses) = (&self.places, &self.masses);
-        let pulls = self.pulls.disjoint();
+    fn compute_pulls<const IN_C: bool>(&mut self, by: &mut impl Loops) {
+        let (places, masses) = (&*self.places, &*self.masses);
+        let all = Disjoint::new(self.pulls.as_flattened_mut());
         for_bodies(by, self.schedule, |bodies| {
+            if IN_C {
+                let Range { start, end } = bodies;
+                // SAFETY: all have as many bodies as there, and a loop hands out each body once.
+                #[expect(unsafe_code, reason = "a loop in C")]
+                return unsafe { hb_pull_part(places.as_ptr().cast(), all.pointer(), masses.as_ptr(), start, end) };
+            }
             // SAFETY: a loop hands out each body once.
             #[expect(unsafe_code, reason = "several threads write one array")]
-            let [x, y, z] = pulls.each_ref().map(|pulls| unsafe { pulls.part(bodies.clone()) });
+            let [x, y, z] = unsafe { parts(&all, &bodies) };
             for (((body, x), y), z) in bodies.zip(x).zip(y).zip(z) {
-                let at = places.coordinates().map(|places| places[body]);
-                [*x, *y, *z] = pull(places, masses, at);
+                [*x, *y, *z] = pull(places, masses, places.each_ref().map(|places| places[body]));
             }
         });
     }
 
-    fn move_all(&mut self, by: &mut impl Loops) {
-        let pulls = self.pulls.coordinates();
-        let (places, speeds) = (self.places.disjoint(), self.speeds.disjoint());
+    fn move_all<const IN_C: bool>(&mut self, by: &mut impl Loops) {
+        let pulls = &*self.pulls;
+        let places = Disjoint::new(self.places.as_flattened_mut());
+        let speeds = Disjoint::new(self.speeds.as_flattened_mut());
         for_bodies(by, self.schedule, |bodies| {
-            for coordinate in 0..3 {
-                // SAFETY: a loop hands out each body once.
-                #[expect(unsafe_code, reason = "several threads write one array")]
-                let places = unsafe { places[coordinate].part(bodies.clone()) };
-                // SAFETY: as above.
-                #[expect(unsafe_code, reason = "several threads write one array")]
-                let speeds = unsafe { speeds[coordinate].part(bodies.clone()) };
-                advance(places, speeds, &pulls[coordinate][bodies.clone()]);
+            if IN_C {
+                let Range { start, end } = bodies;
+                // SAFETY: all have as many bodies as there, and a loop hands out each body once.
+                #[expect(unsafe_code, reason = "a loop in C")]
+                return unsafe { hb_move_part(places.pointer(), speeds.pointer(), pulls.as_ptr().cast(), start, end) };
+            }
+            // SAFETY: a loop hands out each body once.
+            #[expect(unsafe_code, reason = "several threads write both arrays")]
+            let [places, speeds] = [&places, &speeds].map(|points| unsafe { parts(points, &bodies) });
+            for ((places, speeds), pulls) in places.into_iter().zip(speeds).zip(pulls) {
+                advance(places, speeds, &pulls[bodies.clone()]);
             }
         });
     }
 }
 
-#[cfg(openmp_compiled)]
-compiled_twice! {
-    fn static_in_c = hb_openmp_nbody_static, hb_plain_nbody_static(
-        steps: u64, places: *mut Points, speeds: *mut Points, pulls: *mut Points, masses: *const f32);
-    fn dynamic_in_c = hb_openmp_nbody_dynamic, hb_plain_nbody_dynamic(
-        steps: u64, places: *mut Points, speeds: *mut Points, pulls: *mut Points, masses: *const f32);
+/// Of each coordinate what belongs to these bodies.
+///
+/// # Safety
+/// While the result lives, nobody else holds parts of these bodies.
+#[expect(unsafe_code, reason = "several threads write one array")]
+#[expect(clippy::mut_from_ref, reason = "the caller vouches for the parts")]
+unsafe fn parts<'a>(points: &'a Disjoint<'_, f32>, bodies: &Range<usize>) -> [&'a mut [f32]; 3] {
+    // SAFETY: coordinates lie one after the other; and the caller's promise.
+    [0, BODIES, 2 * BODIES].map(|first| unsafe { points.part(first + bodies.start..first + bodies.end) })
 }
 
-#[cfg(openmp_compiled)]
-parts_in_c! {
-    fn pull_part = "hb_openmp_pull_part"(places: *mut Points, pulls: *mut Points, masses: *const f32);
-    fn move_part = "hb_openmp_move_part"(places: *mut Points, speeds: *mut Points, pulls: *mut Points);
+#[expect(unsafe_code, reason = "functions in C")]
+unsafe extern "C" {
+    fn hb_pull_part(places: *const f32, pulls: *mut f32, masses: *const f32, begin: usize, end: usize);
+    fn hb_move_part(places: *mut f32, speeds: *mut f32, pulls: *const f32, begin: usize, end: usize);
 }
 
 impl Kernel for Nbody {
-    fn run(&mut self, by: &mut impl Loops, steps: u64) {
+    fn run<const IN_C: bool>(&mut self, by: &mut impl Loops, steps: u64) {
         for _ in 0..steps {
-            self.compute_pulls(by);
-            self.move_all(by);
-        }
-    }
-
-    #[cfg(openmp_compiled)]
-    #[expect(unsafe_code, reason = "loops in C")]
-    fn run_in_c(&mut self, by: InC, steps: u64) {
-        let (places, speeds, pulls) = (&raw mut *self.places, &raw mut *self.speeds, &raw mut *self.pulls);
-        let masses = self.masses.as_ptr();
-        match self.schedule {
-            // SAFETY: all have as many bodies as there.
-            Schedule::Static => unsafe { static_in_c(by, steps, places, speeds, pulls, masses) },
-            // SAFETY: as above.
-            Schedule::Dynamic => unsafe { dynamic_in_c(by, steps, places, speeds, pulls, masses) },
-        }
-    }
-
-    #[cfg(openmp_compiled)]
-    #[expect(unsafe_code, reason = "loops in C")]
-    fn run_parts_in_c(&mut self, by: &mut impl Loops, steps: u64) {
-        let bodies = (&raw mut *self.places, &raw mut *self.speeds, &raw mut *self.pulls, self.masses.as_ptr());
-        let bodies = Pointers::new(bodies);
-        for _ in 0..steps {
-            for_bodies(by, self.schedule, |part| {
-                let (places, _, pulls, masses) = bodies.get();
-                // SAFETY: all have as many bodies as there, and a loop hands out each body once.
-                unsafe { pull_part(places, pulls, masses, part) };
-            });
-            for_bodies(by, self.schedule, |part| {
-                let (places, speeds, pulls, _) = bodies.get();
-                // SAFETY: as above.
-                unsafe { move_part(places, speeds, pulls, part) };
-            });
+            self.compute_pulls::<IN_C>(by);
+            self.move_all::<IN_C>(by);
         }
     }
 
     fn answer(&self) -> Result<u64, String> {
-        let all = || self.places.coordinates().into_iter().flatten();
+        let all = || self.places.iter().flatten();
         if let Some(wrong) = all().find(|place| !place.is_finite()) {
             return Err(format!("wrong answer: a body is at {wrong}"));
         }
@@ -261,7 +217,7 @@ mod tests {
     fn schedules_do_not_change_the_answer() {
         let [one, other] = [Schedule::Static, Schedule::Dynamic].map(|schedule| {
             let mut bodies = Nbody::new(schedule);
-            bodies.run(&mut Sequential, 2);
+            bodies.run::<false>(&mut Sequential, 2);
             bodies.answer()
         });
         assert_eq!(one, other);
@@ -273,7 +229,7 @@ mod tests {
         let at = [0.25, 0.5, 0.75];
         let mut expected = [0.0; 3];
         for other in 0..BODIES {
-            let apart = [0, 1, 2].map(|i| f64::from(bodies.places.coordinates()[i][other]) - f64::from(at[i]));
+            let apart = [0, 1, 2].map(|i| f64::from(bodies.places[i][other]) - f64::from(at[i]));
             let square = apart.iter().map(|apart| apart * apart).sum::<f64>() + f64::from(SOFTENING);
             for (expected, apart) in expected.iter_mut().zip(apart) {
                 *expected += f64::from(bodies.masses[other]) * apart / (square * square.sqrt());

@@ -5,8 +5,6 @@ use std::hint::black_box;
 use std::ops::Range;
 use std::time::Duration;
 
-#[cfg(openmp_compiled)]
-use crate::kernels::in_c::{InC, Pointers, compiled_twice, parts_in_c};
 use crate::kernels::kernel::Kernel;
 use crate::measure::timing;
 use crate::runtimes::loops::Loops;
@@ -18,16 +16,6 @@ const LIMIT: usize = 1000;
 pub(crate) struct Roots {
     numbers: Vec<f64>,
     sum: f64,
-}
-
-#[cfg(openmp_compiled)]
-compiled_twice! {
-    fn sum_in_c = hb_openmp_sum_of_roots, hb_plain_sum_of_roots(numbers: *const f64, len: usize) -> f64;
-}
-
-#[cfg(openmp_compiled)]
-parts_in_c! {
-    fn sum_of_roots_part = "hb_openmp_sum_of_roots_part"(numbers: *const f64) -> f64;
 }
 
 /// What is added up. The compiler has to compute one root at a time: otherwise C's compiler would compute two by one
@@ -83,31 +71,22 @@ impl Roots {
     }
 }
 
+#[expect(unsafe_code, reason = "functions in C")]
+unsafe extern "C" {
+    fn hb_sum_of_roots_part(numbers: *const f64, begin: usize, end: usize) -> f64;
+}
+
 impl Kernel for Roots {
-    fn run(&mut self, by: &mut impl Loops, steps: u64) {
+    fn run<const IN_C: bool>(&mut self, by: &mut impl Loops, steps: u64) {
         for _ in 0..steps {
-            self.sum = by.sum_of_each(&self.numbers, root);
-        }
-    }
-
-    #[cfg(openmp_compiled)]
-    fn run_in_c(&mut self, by: InC, steps: u64) {
-        for _ in 0..steps {
-            // SAFETY: as many numbers as there are.
-            #[expect(unsafe_code, reason = "loops in C")]
-            let sum = unsafe { sum_in_c(by, self.numbers.as_ptr(), self.numbers.len()) };
-            self.sum = sum;
-        }
-    }
-
-    #[cfg(openmp_compiled)]
-    fn run_parts_in_c(&mut self, by: &mut impl Loops, steps: u64) {
-        let numbers = Pointers::new(self.numbers.as_ptr());
-        for _ in 0..steps {
-            // SAFETY: as many numbers as the loop has indices.
-            #[expect(unsafe_code, reason = "loops in C")]
-            let sum = by.sum(self.numbers.len(), |range| unsafe { sum_of_roots_part(numbers.get(), range) });
-            self.sum = sum;
+            self.sum = if IN_C {
+                let numbers = &self.numbers;
+                // SAFETY: as many numbers as the loop has indices.
+                #[expect(unsafe_code, reason = "a loop in C")]
+                by.sum(numbers.len(), |range| unsafe { hb_sum_of_roots_part(numbers.as_ptr(), range.start, range.end) })
+            } else {
+                by.sum_of_each(&self.numbers, root)
+            };
         }
     }
 

@@ -1,10 +1,7 @@
-//! Arrays of which each thread writes a part. Each part is touched first by the thread that will use it, and the loops
-//! of a runtime hand the parts out.
-
-use std::ops::Range;
+//! Arrays of which each thread writes a part, which it has touched first.
 
 use crate::kernels::{disjoint::Disjoint, split};
-use crate::runtimes::{Runtime, loops::Loops};
+use crate::runtimes::Runtime;
 
 /// An array with the value for each index, whose memory each thread has touched first where it will work.
 pub(crate) fn placed<T: Copy + Default + Send + Sync>(
@@ -24,37 +21,4 @@ pub(crate) fn placed<T: Copy + Default + Send + Sync>(
         part.iter_mut().zip(range).for_each(|(item, index)| *item = value(index));
     });
     array
-}
-
-/// Calls `body` with blocks of `0..out.len() / width`, each with the part of `out` that is the block's, `width` items
-/// an index.
-pub(crate) fn write_blocks<T: Send + Sync>(
-    by: &mut impl Loops,
-    out: &mut [T],
-    width: usize,
-    body: impl Fn(Range<usize>, &mut [T]) + Sync,
-) {
-    let (len, whole) = (out.len() / width, Disjoint::new(out));
-    by.blocks(len, |range| {
-        // SAFETY: a loop hands out each index once.
-        #[expect(unsafe_code, reason = "several threads write one array")]
-        let part = unsafe { whole.part(range.start * width..range.end * width) };
-        body(range, part);
-    });
-}
-
-/// The same with chunks of one index, which threads take one by one.
-pub(crate) fn write_one_by_one<T: Send + Sync>(
-    by: &mut impl Loops,
-    out: &mut [T],
-    width: usize,
-    body: impl Fn(Range<usize>, &mut [T]) + Sync,
-) {
-    let (len, whole) = (out.len() / width, Disjoint::new(out));
-    by.dynamic(len, 1, |range| {
-        // SAFETY: a loop hands out each index once.
-        #[expect(unsafe_code, reason = "several threads write one array")]
-        let part = unsafe { whole.part(range.start * width..range.end * width) };
-        body(range, part);
-    });
 }

@@ -4,10 +4,9 @@
 
 use std::ops::Range;
 
-#[cfg(openmp_compiled)]
-use crate::kernels::in_c::{InC, Pointers, compiled_twice, parts_in_c};
+use crate::kernels::disjoint::Disjoint;
 use crate::kernels::kernel::{Kernel, checksum};
-use crate::kernels::shares::{placed, write_blocks};
+use crate::kernels::shares::placed;
 use crate::runtimes::{Runtime, loops::Loops};
 
 /// Cells along an edge, the border not counted. `c/kernels/stencil.c` has the same.
@@ -35,9 +34,6 @@ impl Stencil {
     }
 }
 
-/// The cells of the planes between the border's.
-const INNER: Range<usize> = PLANE..PLANE * (SIDE + 1);
-
 /// Computes some planes, the first between the border's being 0. `to` holds them, `from` is the whole cube.
 fn sweep(to: &mut [f64], from: &[f64], planes: Range<usize>) {
     for (to, z) in to.chunks_exact_mut(PLANE).zip(planes) {
@@ -61,48 +57,26 @@ fn sweep_line(to: &mut [f64], here: &[f64], neighbours: [&[f64]; 4]) {
     }
 }
 
-#[cfg(openmp_compiled)]
-compiled_twice! {
-    fn stencil_in_c = hb_openmp_stencil, hb_plain_stencil(steps: u64, from: *mut f64, to: *mut f64);
-}
-
-#[cfg(openmp_compiled)]
-parts_in_c! {
-    fn stencil_part = "hb_openmp_stencil_part"(to: *mut f64, from: *const f64);
+#[expect(unsafe_code, reason = "functions in C")]
+unsafe extern "C" {
+    fn hb_stencil_part(to: *mut f64, from: *const f64, begin: usize, end: usize);
 }
 
 impl Kernel for Stencil {
-    fn run(&mut self, by: &mut impl Loops, steps: u64) {
+    fn run<const IN_C: bool>(&mut self, by: &mut impl Loops, steps: u64) {
         for _ in 0..steps {
             let from = &self.from[..];
-            write_blocks(by, &mut self.to[INNER], PLANE, |planes, to| sweep(to, from, planes));
-            std::mem::swap(&mut self.from, &mut self.to);
-        }
-    }
-
-    #[cfg(openmp_compiled)]
-    fn run_in_c(&mut self, by: InC, steps: u64) {
-        // SAFETY: both are whole cubes.
-        #[expect(unsafe_code, reason = "loops in C")]
-        unsafe {
-            stencil_in_c(by, steps, self.from.as_mut_ptr(), self.to.as_mut_ptr());
-        };
-        if !steps.is_multiple_of(2) {
-            std::mem::swap(&mut self.from, &mut self.to);
-        }
-    }
-
-    #[cfg(openmp_compiled)]
-    fn run_parts_in_c(&mut self, by: &mut impl Loops, steps: u64) {
-        for _ in 0..steps {
-            let cubes = Pointers::new((self.to.as_mut_ptr(), self.from.as_ptr()));
+            let to = Disjoint::new(&mut self.to);
             by.blocks(SIDE, |planes| {
-                let (to, from) = cubes.get();
-                // SAFETY: both are whole cubes, and a loop hands out each plane once. In C the border is plane 0.
-                #[expect(unsafe_code, reason = "loops in C")]
-                unsafe {
-                    stencil_part(to, from, planes.start + 1..planes.end + 1);
-                };
+                if IN_C {
+                    // SAFETY: both are whole cubes, and a loop hands out each plane once. In C the border is plane 0.
+                    #[expect(unsafe_code, reason = "a loop in C")]
+                    return unsafe { hb_stencil_part(to.pointer(), from.as_ptr(), planes.start + 1, planes.end + 1) };
+                }
+                // SAFETY: a loop hands out each plane once.
+                #[expect(unsafe_code, reason = "several threads write one array")]
+                let to = unsafe { to.part((planes.start + 1) * PLANE..(planes.end + 1) * PLANE) };
+                sweep(to, from, planes);
             });
             std::mem::swap(&mut self.from, &mut self.to);
         }
@@ -130,7 +104,7 @@ mod tests {
     fn a_cell_becomes_a_mean_of_seven_and_the_border_stays() {
         let mut stencil = Stencil::new(&mut Sequential);
         let before = stencil.from.clone();
-        stencil.run(&mut Sequential, 1);
+        stencil.run::<false>(&mut Sequential, 1);
         let at = |z: usize, y: usize, x: usize| z * PLANE + y * WIDTH + x;
         let beside = [at(4, 9, 6), at(4, 9, 8), at(4, 8, 7), at(4, 10, 7), at(3, 9, 7), at(5, 9, 7)];
         let mean = 0.4 * before[at(4, 9, 7)] + 0.1 * beside.iter().map(|cell| before[*cell]).sum::<f64>();

@@ -1,11 +1,11 @@
 //! STREAM's copy, scale and add: a pass over arrays that lie in memory. The triad has a file of its own.
 
 use std::hint::black_box;
+use std::ops::Range;
 
-#[cfg(openmp_compiled)]
-use crate::kernels::in_c::{InC, Pointers, compiled_twice, parts_in_c};
+use crate::kernels::disjoint::Disjoint;
 use crate::kernels::kernel::{Kernel, checksum};
-use crate::kernels::shares::{placed, write_blocks};
+use crate::kernels::shares::placed;
 use crate::runtimes::{Runtime, loops::Loops};
 
 /// `c/kernels/stream.c` has the same.
@@ -78,61 +78,43 @@ fn add(to: &mut [f64], a: &[f64], b: &[f64]) {
     }
 }
 
-#[cfg(openmp_compiled)]
-compiled_twice! {
-    fn copy_in_c = hb_openmp_copy, hb_plain_copy(steps: u64, len: usize, to: *mut f64, from: *const f64);
-    fn scale_in_c = hb_openmp_scale, hb_plain_scale(steps: u64, len: usize, to: *mut f64, from: *const f64);
-    fn add_in_c = hb_openmp_add, hb_plain_add(steps: u64, len: usize, to: *mut f64, a: *const f64, b: *const f64);
+#[expect(unsafe_code, reason = "functions in C")]
+unsafe extern "C" {
+    fn hb_copy_part(to: *mut f64, from: *const f64, begin: usize, end: usize);
+    fn hb_scale_part(to: *mut f64, from: *const f64, begin: usize, end: usize);
+    fn hb_add_part(to: *mut f64, a: *const f64, b: *const f64, begin: usize, end: usize);
 }
 
-#[cfg(openmp_compiled)]
-parts_in_c! {
-    fn copy_part = "hb_openmp_copy_part"(to: *mut f64, from: *const f64);
-    fn scale_part = "hb_openmp_scale_part"(to: *mut f64, from: *const f64);
-    fn add_part = "hb_openmp_add_part"(to: *mut f64, a: *const f64, b: *const f64);
+/// Some indices, by the loop in C.
+#[expect(unsafe_code, reason = "loops in C")]
+fn in_c(operation: Operation, to: *mut f64, [a, b]: [*const f64; 2], Range { start, end }: Range<usize>) {
+    match operation {
+        // SAFETY: both arrays have these indices, and a loop hands out each once.
+        Operation::Copy => unsafe { hb_copy_part(to, a, start, end) },
+        // SAFETY: as above.
+        Operation::Scale => unsafe { hb_scale_part(to, a, start, end) },
+        // SAFETY: as above; for an addition `b` has them, too.
+        Operation::Add => unsafe { hb_add_part(to, a, b, start, end) },
+    }
 }
 
 impl Kernel for Stream {
-    fn run(&mut self, by: &mut impl Loops, steps: u64) {
-        let (to, a, b) = (&mut self.to[..], &self.a[..], &self.b[..]);
+    fn run<const IN_C: bool>(&mut self, by: &mut impl Loops, steps: u64) {
+        let (operation, len) = (self.operation, self.to.len());
+        let (to, a, b) = (Disjoint::new(&mut self.to), &self.a[..], &self.b[..]);
         for _ in 0..steps {
-            match self.operation {
-                Operation::Copy => write_blocks(by, to, 1, |range, to| copy(to, &a[range])),
-                Operation::Scale => write_blocks(by, to, 1, |range, to| scale(to, &a[range])),
-                Operation::Add => write_blocks(by, to, 1, |range, to| add(to, &a[range.clone()], &b[range])),
-            }
-        }
-    }
-
-    #[cfg(openmp_compiled)]
-    #[expect(unsafe_code, reason = "loops in C")]
-    fn run_in_c(&mut self, by: InC, steps: u64) {
-        let (len, to, a, b) = (self.to.len(), self.to.as_mut_ptr(), self.a.as_ptr(), self.b.as_ptr());
-        match self.operation {
-            // SAFETY: both arrays have this length.
-            Operation::Copy => unsafe { copy_in_c(by, steps, len, to, a) },
-            // SAFETY: both arrays have this length.
-            Operation::Scale => unsafe { scale_in_c(by, steps, len, to, a) },
-            // SAFETY: for an addition `b` has this length too.
-            Operation::Add => unsafe { add_in_c(by, steps, len, to, a, b) },
-        }
-    }
-
-    #[cfg(openmp_compiled)]
-    #[expect(unsafe_code, reason = "loops in C")]
-    fn run_parts_in_c(&mut self, by: &mut impl Loops, steps: u64) {
-        let operation = self.operation;
-        let arrays = Pointers::new((self.to.as_mut_ptr(), self.a.as_ptr(), self.b.as_ptr()));
-        for _ in 0..steps {
-            by.blocks(self.to.len(), |range| {
-                let (to, a, b) = arrays.get();
+            by.blocks(len, |range| {
+                if IN_C {
+                    in_c(operation, to.pointer(), [a, b].map(<[f64]>::as_ptr), range);
+                    return;
+                }
+                // SAFETY: a loop hands out each index once.
+                #[expect(unsafe_code, reason = "several threads write one array")]
+                let to = unsafe { to.part(range.clone()) };
                 match operation {
-                    // SAFETY: both arrays have this length, and a loop hands out each index once.
-                    Operation::Copy => unsafe { copy_part(to, a, range) },
-                    // SAFETY: as above.
-                    Operation::Scale => unsafe { scale_part(to, a, range) },
-                    // SAFETY: as above; for an addition `b` has this length too.
-                    Operation::Add => unsafe { add_part(to, a, b, range) },
+                    Operation::Copy => copy(to, &a[range]),
+                    Operation::Scale => scale(to, &a[range]),
+                    Operation::Add => add(to, &a[range.clone()], &b[range]),
                 }
             });
         }
@@ -162,7 +144,7 @@ mod tests {
     #[test]
     fn an_item_left_out_is_found() {
         let mut stream = Stream::new(&mut Sequential, Operation::Add, 100);
-        stream.run(&mut Sequential, 1);
+        stream.run::<false>(&mut Sequential, 1);
         stream.to[77] = 5.0;
         assert!(stream.answer().unwrap_err().contains("item 77"), "{:?}", stream.answer());
     }

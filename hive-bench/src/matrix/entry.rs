@@ -13,7 +13,6 @@ pub(crate) struct Entry {
 pub(crate) enum Symmetry {
     General,
     Symmetric,
-    SkewSymmetric,
 }
 
 impl Symmetry {
@@ -22,7 +21,6 @@ impl Symmetry {
         match self {
             Self::General => "general",
             Self::Symmetric => "symmetric",
-            Self::SkewSymmetric => "skew-symmetric",
         }
     }
 
@@ -31,9 +29,8 @@ impl Symmetry {
         let Entry { row, column, value } = entry;
         match self {
             Self::General => None,
-            _ if row == column => None,
+            Self::Symmetric if row == column => None,
             Self::Symmetric => Some(Entry { row: column, column: row, value }),
-            Self::SkewSymmetric => Some(Entry { row: column, column: row, value: -value }),
         }
     }
 }

@@ -2,10 +2,8 @@
 //! diagonal and the entries below it, in the order of rows.
 
 use std::collections::HashSet;
-#[cfg(any(test, feature = "mpi"))]
-use std::ops::Range;
 
-use super::{Csr, Entry, Symmetry, memory};
+use super::{Csr, Entry, Symmetry};
 
 /// The 5-point Laplacian of a square grid: four on the diagonal, minus one for each neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,25 +50,6 @@ impl Laplacian {
         let rows = self.rows() as usize;
         Csr::from_entries(rows, rows, Symmetry::Symmetric, &entries)
     }
-
-    /// Some rows, numbered from zero, with all columns.
-    #[cfg(any(test, feature = "mpi"))]
-    pub(crate) fn some_rows(self, wanted: Range<u32>) -> Csr {
-        let (side, last) = (self.side, self.rows() - 1);
-        let of_row = |row: u32| {
-            let neighbour = |there: bool, column: u32| there.then_some((column, -1.0));
-            let before = [
-                neighbour(row >= side, row.wrapping_sub(side)),
-                neighbour(!row.is_multiple_of(side), row.wrapping_sub(1)),
-            ];
-            let after =
-                [neighbour(row % side < side - 1, row + 1), neighbour(last - row >= side, row.saturating_add(side))];
-            before.into_iter().flatten().chain([(row, 4.0)]).chain(after.into_iter().flatten())
-        };
-        let entry = |row: u32| of_row(row).map(move |(column, value)| Entry { row: row - wanted.start, column, value });
-        let entries: Vec<Entry> = wanted.clone().flat_map(entry).collect();
-        Csr::from_entries(wanted.len(), self.rows() as usize, Symmetry::General, &entries)
-    }
 }
 
 /// The Laplacian of a random graph, plus the identity: a vertex's degree and one on the diagonal, minus one for each
@@ -88,8 +67,6 @@ impl RandomGraph {
         if edges > possible {
             return Err(format!("{vertices} vertices have at most {possible} edges, and {edges} are wanted"));
         }
-        // A set's entries, their list and the graph's own.
-        memory::enough_for(edges.saturating_mul(16 + 8 + 8).saturating_add(4 * u64::from(vertices)))?;
         let mut degrees = vec![0; vertices as usize];
         let edges: Vec<_> = distinct(edges, possible, seed).into_iter().map(ends_of).collect();
         for &(larger, smaller) in &edges {
@@ -163,23 +140,6 @@ mod tests {
             assert_eq!(laplacian.matrix().nonzeros() as u32, 5 * side * side - 4 * side);
         }
         assert_eq!(Laplacian::new(Laplacian::LARGEST_SIDE).rows(), 0xfffe_0001);
-    }
-
-    #[test]
-    fn some_rows_are_those_of_the_whole() {
-        for side in [1, 2, 3, 7] {
-            let laplacian = Laplacian::new(side);
-            let whole: Vec<_> = laplacian.matrix().entries().collect();
-            let rows = laplacian.rows();
-            for some in [0..rows, 0..rows / 3, rows / 3..rows, rows..rows] {
-                let matrix = laplacian.some_rows(some.clone());
-                assert_eq!((matrix.rows(), matrix.columns()), (some.len(), rows as usize));
-                let expected = whole.iter().filter(|entry| some.contains(&entry.row));
-                assert!(
-                    matrix.entries().map(|entry| Entry { row: entry.row + some.start, ..entry }).eq(expected.copied())
-                );
-            }
-        }
     }
 
     #[test]

@@ -5,16 +5,13 @@
 //! a pattern.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
-#[cfg(any(test, feature = "mpi"))]
-use std::ops::Range;
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
+use std::str::FromStr;
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::header::{Field, Header};
-use super::lines::{Fault, Lines, Wrong, shown};
-use super::{Csr, Entry, Symmetry, memory};
+use super::{Csr, Entry, Symmetry};
 
 /// A matrix and what its file says of it.
 #[derive(Debug, PartialEq)]
@@ -23,30 +20,9 @@ pub(crate) struct Loaded {
     pub(crate) symmetry: Symmetry,
 }
 
-/// Some rows of a matrix, numbered from zero, and what its file says of the whole.
-#[derive(Debug, PartialEq)]
-#[cfg(any(test, feature = "mpi"))]
-pub(crate) struct SomeRows {
-    /// Has all columns of the whole.
-    pub(crate) matrix: Csr,
-    pub(crate) rows_of_whole: usize,
-    pub(crate) symmetry: Symmetry,
-}
-
-/// Reads a file. Its first bytes, not its name, say whether it is compressed. An error names the file and the line,
-/// what is there and what should be there.
+/// Reads a file. Its first bytes, not its name, say whether it is compressed. An error names the file and the line, and
+/// says what is there and what should be there.
 pub(crate) fn file(path: &Path) -> Result<Loaded, String> {
-    read_by(path, |source| text(source, memory::available()))
-}
-
-/// Reads a file and keeps some of the rows: those that `wanted` returns for the number of rows.
-#[cfg(feature = "mpi")]
-pub(crate) fn rows_of_file(path: &Path, wanted: impl FnOnce(usize) -> Range<usize>) -> Result<SomeRows, String> {
-    read_by(path, |source| rows_of_text(source, wanted, memory::available()))
-}
-
-/// Opens a file, and has `text` read what is in it.
-fn read_by<T>(path: &Path, text: impl FnOnce(Box<dyn BufRead>) -> Result<T, Fault>) -> Result<T, String> {
     let name = path.display();
     let file = File::open(path).map_err(|error| format!("{name}: cannot be opened: {error}"))?;
     let mut source = BufReader::new(file);
@@ -57,200 +33,105 @@ fn read_by<T>(path: &Path, text: impl FnOnce(Box<dyn BufRead>) -> Result<T, Faul
     text(source).map_err(|fault| format!("{name}, {fault}"))
 }
 
-/// Reads a text with no more than `memory` bytes.
-fn text(source: impl BufRead, memory: u64) -> Result<Loaded, Fault> {
-    let mut lines = Lines::new(source);
-    let (header, size) = head(&mut lines)?;
-    size.fits_into(header.symmetry, memory).map_err(|wrong| lines.fault(&wrong))?;
-    let entries = all_entries(&mut lines, header, size)?;
-    Ok(Loaded {
-        matrix: Csr::from_entries(size.rows, size.columns, header.symmetry, &entries),
-        symmetry: header.symmetry,
-    })
+/// What is wrong with a line.
+fn wrong(line: usize, found: &str, expected: &str) -> String {
+    let begin: String = found.chars().take(40).collect();
+    format!("line {line}: found `{}`, expected {expected}", begin.escape_debug())
 }
 
-/// Reads a text and keeps some of the rows. How much memory their entries take is not known before.
-#[cfg(any(test, feature = "mpi"))]
-fn rows_of_text(
-    source: impl BufRead,
-    wanted: impl FnOnce(usize) -> Range<usize>,
-    memory: u64,
-) -> Result<SomeRows, Fault> {
-    let mut lines = Lines::new(source);
-    let (header, size) = head(&mut lines)?;
-    let rows = wanted(size.rows);
-    let least = Size { rows: rows.len(), columns: 0, entries: 0 };
-    least.fits_into(header.symmetry, memory).map_err(|wrong| lines.fault(&wrong))?;
-    let mut kept = Vec::new();
-    each_entry(&mut lines, header, size, |entry| {
-        // In the order in which the whole matrix would have them, so that those of one place are added up in the same
-        // order.
-        let both = [Some(entry), header.symmetry.image(entry)];
-        let own = both.into_iter().flatten().filter(|entry| rows.contains(&(entry.row as usize)));
-        kept.extend(own.map(|entry| Entry { row: entry.row - rows.start as u32, ..entry }));
-    })?;
-    let matrix = Csr::from_entries(rows.len(), size.columns, Symmetry::General, &kept);
-    Ok(SomeRows { matrix, rows_of_whole: size.rows, symmetry: header.symmetry })
-}
-
-/// The header, and the line with the size.
-fn head(lines: &mut Lines<impl BufRead>) -> Result<(Header, Size), Fault> {
-    let header = match lines.next()? {
-        Some(line) => Header::parse(line),
-        None => Err(Wrong::new("an empty file", Header::FORM)),
-    };
-    let header = header.map_err(|wrong| Fault::at(1, &wrong))?;
-    let size = match lines.next_of_content()? {
-        Some(line) => Size::parse(line, header.symmetry),
-        None => Err(Wrong::new("the end of the file", SIZE_FORM)),
-    };
-    Ok((header, size.map_err(|wrong| lines.fault(&wrong))?))
-}
-
-/// What the line after the header says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Size {
-    rows: usize,
-    columns: usize,
-    entries: usize,
-}
-
-const SIZE_FORM: &str = "three numbers: how many rows, columns and entries";
-
-impl Size {
-    fn parse(line: &[u8], symmetry: Symmetry) -> Result<Self, Wrong> {
-        let Some([rows, columns, entries]) = words(line) else {
-            return Err(Wrong::new(shown(line), SIZE_FORM));
-        };
-        let dimension = |word, what: &str| whole(word, 1, u32::MAX.into(), what);
-        let size = Self {
-            rows: dimension(rows, "a number of rows")?,
-            columns: dimension(columns, "a number of columns")?,
-            entries: whole(entries, 0, u64::MAX, "a number of entries")?,
-        };
-        if symmetry != Symmetry::General && size.rows != size.columns {
-            let found = format!("{} rows and {} columns", size.rows, size.columns);
-            return Err(Wrong::new(found, format!("as many columns as rows in a {} matrix", symmetry.name())));
-        }
-        Ok(size)
+fn text(source: impl BufRead) -> Result<Loaded, String> {
+    let mut lines = (1..).zip(source.lines());
+    let (number, header) = next(&mut lines)?.unwrap_or((1, String::new()));
+    let header = Header::parse(&header)
+        .ok_or_else(|| wrong(number, &header, "`%%MatrixMarket matrix coordinate`, a kind of number, a symmetry"))?;
+    let mut content = lines.filter(|(_, line)| !line.as_ref().is_ok_and(|line| says_nothing(line)));
+    let (number, size) = next(&mut content)?.unwrap_or((2, String::new()));
+    let [rows, columns, count] =
+        words(&size).ok_or_else(|| wrong(number, &size, "three numbers: how many rows, columns and entries"))?;
+    let dimension = |word| whole(word, u32::MAX as usize);
+    let expected = "numbers of rows and columns from 1 to 4294967295";
+    let size_is_right = dimension(rows).zip(dimension(columns)).zip(count.parse::<usize>().ok());
+    let ((rows, columns), count) = size_is_right.ok_or_else(|| wrong(number, &size, expected))?;
+    if header.symmetry == Symmetry::Symmetric && rows != columns {
+        return Err(wrong(number, &size, "as many columns as rows in a symmetric matrix"));
     }
-
-    fn fits_into(self, symmetry: Symmetry, memory: u64) -> Result<(), Wrong> {
-        let needed = self.memory(symmetry);
-        if needed <= u128::from(memory) {
-            return Ok(());
-        }
-        let needed = memory::amount(u64::try_from(needed).unwrap_or(u64::MAX));
-        let found = format!("{} rows and {} entries, which take {needed} to work with", self.rows, self.entries);
-        Err(Wrong::new(found, format!("no more than fits into the {} that can be had", memory::amount(memory))))
-    }
-
-    /// Bytes for the entries, the matrix, the copy that a team works on, and a kernel's vectors.
-    fn memory(self, symmetry: Symmetry) -> u128 {
-        let of = |count: usize, bytes: usize| count as u128 * bytes as u128;
-        let images = if symmetry == Symmetry::General { 1 } else { 2 };
-        let matrix = of(self.entries, 12 * images) + of(self.rows, 8);
-        of(self.entries, size_of::<Entry>()) + 2 * matrix + of(self.rows.max(self.columns), 6 * 8)
-    }
-}
-
-fn all_entries(lines: &mut Lines<impl BufRead>, header: Header, size: Size) -> Result<Vec<Entry>, Fault> {
     let mut entries = Vec::new();
-    let reserved = entries.try_reserve_exact(size.entries);
-    reserved.map_err(|_| {
-        lines.fault(&Wrong::new(format!("{} entries", size.entries), "fewer: memory for them cannot be had"))
-    })?;
-    each_entry(lines, header, size, |entry| entries.push(entry))?;
-    Ok(entries)
+    while let Some((number, line)) = next(&mut content)? {
+        if entries.len() == count {
+            return Err(wrong(number, &line, &format!("no more than {count} entries")));
+        }
+        entries.push(header.entry(&line, [rows, columns]).map_err(|expected| wrong(number, &line, &expected))?);
+    }
+    if entries.len() < count {
+        return Err(format!("the end of the file after {} entries, expected {count}", entries.len()));
+    }
+    Ok(Loaded { matrix: Csr::from_entries(rows, columns, header.symmetry, &entries), symmetry: header.symmetry })
 }
 
-/// Hands all entries to `take`, as many as the size says.
-fn each_entry(
-    lines: &mut Lines<impl BufRead>,
-    header: Header,
-    size: Size,
-    mut take: impl FnMut(Entry),
-) -> Result<(), Fault> {
-    let announced_on = lines.number();
-    let announced = || format!("the {} that line {announced_on} announces", size.entries);
-    let mut count = 0;
-    while let Some(line) = lines.next_of_content()? {
-        if count == size.entries {
-            let found = format!("{} after the last entry", shown(line));
-            return Err(lines.fault(&Wrong::new(found, format!("no more than {}", announced()))));
-        }
-        match entry(line, header, size) {
-            Ok(entry) => take(entry),
-            Err(wrong) => return Err(lines.fault(&wrong)),
-        }
-        count += 1;
-    }
-    if count < size.entries {
-        let found = format!("the end of the file after {count} entries");
-        return Err(lines.fault(&Wrong::new(found, announced())));
-    }
-    Ok(())
+fn next(lines: &mut impl Iterator<Item = (usize, io::Result<String>)>) -> Result<Option<(usize, String)>, String> {
+    let line = |(number, line): (usize, io::Result<String>)| match line {
+        Ok(line) => Ok((number, line)),
+        Err(error) => Err(format!("line {number}: cannot be read: {error}")),
+    };
+    lines.next().map(line).transpose()
 }
 
-fn entry(line: &[u8], header: Header, size: Size) -> Result<Entry, Wrong> {
-    let words = match header.field {
-        Field::Pattern => words(line).map(|[row, column]| (row, column, &b"1"[..])),
-        Field::Real | Field::Integer => words(line).map(|[row, column, value]| (row, column, value)),
-    };
-    let (row, column, value) = words.ok_or_else(|| Wrong::new(shown(line), header.entry_form()))?;
-    let row = index(row, size.rows, "a row")?;
-    let column = index(column, size.columns, "a column")?;
-    let value = if header.field == Field::Integer { integer(value)? } else { real(value)? };
-    let lies_right = match header.symmetry {
-        Symmetry::General => true,
-        Symmetry::Symmetric => column <= row,
-        Symmetry::SkewSymmetric => column < row,
-    };
-    if lies_right {
-        return Ok(Entry { row, column, value });
+fn says_nothing(line: &str) -> bool {
+    let line = line.trim_ascii();
+    line.is_empty() || line.starts_with('%')
+}
+
+/// What the first line says: which numbers follow, and which of them stand for others.
+struct Header {
+    /// Only places, no numbers; each number is a one.
+    is_pattern: bool,
+    symmetry: Symmetry,
+}
+
+impl Header {
+    /// Upper and lower case are the same.
+    fn parse(line: &str) -> Option<Self> {
+        let lower = line.to_ascii_lowercase();
+        let ["%%matrixmarket", "matrix", "coordinate", field, symmetry] = words(&lower)? else { return None };
+        let is_pattern = match field {
+            "real" | "integer" => false,
+            "pattern" => true,
+            _ => return None,
+        };
+        let known = [Symmetry::General, Symmetry::Symmetric];
+        Some(Self { is_pattern, symmetry: known.into_iter().find(|known| known.name() == symmetry)? })
     }
-    let where_it_is = if row == column { "on" } else { "above" };
-    let found = format!("an entry {where_it_is} the diagonal, at row {}, column {}", row + 1, column + 1);
-    Err(Wrong::new(
-        found,
-        match header.symmetry {
-            Symmetry::SkewSymmetric => "only entries below it in a skew-symmetric matrix",
-            _ => "only entries on it and below in a symmetric matrix",
-        },
-    ))
+
+    /// An error says what is expected instead.
+    fn entry(&self, line: &str, [rows, columns]: [usize; 2]) -> Result<Entry, String> {
+        let words = if self.is_pattern {
+            words(line).map(|[row, column]| (row, column, "1")).ok_or("two numbers: row and column of a pattern")?
+        } else {
+            words(line)
+                .map(|[row, column, value]| (row, column, value))
+                .ok_or("three numbers: row, column and value")?
+        };
+        let index = |word, most, what| {
+            let index = whole(word, most).ok_or_else(|| format!("a {what} from 1 to {most}"))?;
+            Ok::<_, String>(u32::try_from(index - 1).expect("the size allows no more rows and columns"))
+        };
+        let (row, column) = (index(words.0, rows, "row")?, index(words.1, columns, "column")?);
+        let value = f64::from_str(words.2).ok().filter(|value| value.is_finite()).ok_or("a finite real number")?;
+        if self.symmetry == Symmetry::Symmetric && column > row {
+            return Err("no entry above the diagonal in a symmetric matrix".to_owned());
+        }
+        Ok(Entry { row, column, value })
+    }
 }
 
 /// The words of a line, when there are so many.
-fn words<const COUNT: usize>(line: &[u8]) -> Option<[&[u8]; COUNT]> {
-    let mut rest = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-    let words = std::array::from_fn(|_| rest.next().unwrap_or_default());
-    let as_many = words.iter().all(|word: &&[u8]| !word.is_empty()) && rest.next().is_none();
-    as_many.then_some(words)
+fn words<const COUNT: usize>(line: &str) -> Option<[&str; COUNT]> {
+    line.split_ascii_whitespace().collect::<Vec<_>>().try_into().ok()
 }
 
-fn number<T: std::str::FromStr>(word: &[u8]) -> Option<T> {
-    std::str::from_utf8(word).ok()?.parse().ok()
-}
-
-fn whole(word: &[u8], least: u64, most: u64, what: &str) -> Result<usize, Wrong> {
-    let fits = number::<u64>(word).filter(|number| (least..=most).contains(number));
-    let fits = fits.and_then(|number| usize::try_from(number).ok());
-    fits.ok_or_else(|| Wrong::new(shown(word), format!("{what} from {least} to {most}")))
-}
-
-/// Counted from one in the file, from zero here.
-fn index(word: &[u8], most: usize, what: &str) -> Result<u32, Wrong> {
-    let index = whole(word, 1, most as u64, what)?;
-    Ok(u32::try_from(index - 1).expect("`Size::parse` allows no more rows and columns"))
-}
-
-fn real(word: &[u8]) -> Result<f64, Wrong> {
-    number(word).filter(|value: &f64| value.is_finite()).ok_or_else(|| Wrong::new(shown(word), "a finite real number"))
-}
-
-/// As the nearest double.
-fn integer(word: &[u8]) -> Result<f64, Wrong> {
-    number(word).map(|value: i64| value as f64).ok_or_else(|| Wrong::new(shown(word), "a whole number of 64 bits"))
+/// A number from 1 on.
+fn whole(word: &str, most: usize) -> Option<usize> {
+    word.parse().ok().filter(|number| (1..=most).contains(number))
 }
 
 #[cfg(test)]

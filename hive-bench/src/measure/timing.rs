@@ -17,6 +17,16 @@ pub(crate) fn batches(budget: &Budget, mut run: impl FnMut(u64)) -> Vec<f64> {
     samples
 }
 
+/// The same for something that may fail.
+pub(crate) fn try_batches(budget: &Budget, mut run: impl FnMut(u64) -> Result<(), String>) -> Result<Vec<f64>, String> {
+    let mut outcome = Ok(());
+    let samples = batches(budget, |times| {
+        let result = run(times);
+        outcome = outcome.clone().and(result);
+    });
+    outcome.map(|()| samples)
+}
+
 /// The same for several things, `run(which, times)`, a batch of each in turn, so that they meet the same conditions.
 pub(crate) fn batches_in_turn<const KINDS: usize>(
     budget: &Budget,
@@ -56,9 +66,7 @@ pub(crate) fn runs(
     let mut samples = Vec::new();
     let begin = Instant::now();
     while samples.is_empty() || begin.elapsed() < budget.batch_time() {
-        let mut outcome = Ok(());
-        samples.push(nanoseconds(|| outcome = run()) / parts as f64);
-        outcome?;
+        samples.push(try_nanoseconds(&mut run)? / parts as f64);
     }
     Ok(samples)
 }
@@ -68,6 +76,13 @@ pub(crate) fn nanoseconds(run: impl FnOnce()) -> f64 {
     let begin = Instant::now();
     run();
     begin.elapsed().as_nanos() as f64
+}
+
+/// The same for something that may fail.
+pub(crate) fn try_nanoseconds(run: impl FnOnce() -> Result<(), String>) -> Result<f64, String> {
+    let mut outcome = Ok(());
+    let took = nanoseconds(|| outcome = run());
+    outcome.map(|()| took)
 }
 
 /// How many make up a batch, found by running it warm.

@@ -1,7 +1,7 @@
 //! Which bees meet each other: bees are in groups by what their CPUs share, and the leaders of the groups are in groups
 //! again.
 
-use super::cpu::Cpu;
+use super::machine::Cpu;
 
 /// Bees that meet in one cache line. The first is the leader, and the only one that is in a group above as well.
 pub(super) type Group = Vec<usize>;

@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use super::costs::{named_number, picoseconds};
-use super::cpu::Cpu;
+use super::machine::Cpu;
 use crate::commands::latency::Matrix;
-use crate::measure::reference::steps::Steps;
 use crate::system::distance::Distance;
 
 /// Round trips.
@@ -25,19 +24,6 @@ impl Latency {
         let latency =
             if what.contains('=') && !Path::new(what).exists() { table(what) } else { matrix(Path::new(what)) };
         latency.map(Self).map_err(|error| format!("--latency {what}: {error}"))
-    }
-
-    /// The same round trip everywhere.
-    pub(super) fn uniform(nanoseconds: f64) -> Self {
-        Self(Source::Table([nanoseconds; 5]))
-    }
-
-    /// What a region costs beside the transfers, if that was measured with them.
-    pub(super) fn steps(&self) -> Option<Steps> {
-        match &self.0 {
-            Source::Matrix(matrix) => matrix.steps_ns,
-            Source::Table(_) => None,
-        }
     }
 
     /// Picoseconds of a transfer, for each pair: half a round trip.
@@ -62,12 +48,7 @@ impl Latency {
 impl Matrix {
     fn place(&self, os_index: usize) -> Result<usize, String> {
         let place = self.cpus.iter().position(|cpu| *cpu == os_index);
-        place.ok_or_else(|| {
-            format!(
-                "--latency: the matrix has no row for CPU {os_index} of the machine; was it measured there, on all \
-                 CPUs?"
-            )
-        })
+        place.ok_or_else(|| format!("--latency: no row for CPU {os_index}; was it measured there, on all CPUs?"))
     }
 
     fn check(self) -> Result<Self, String> {
@@ -75,33 +56,20 @@ impl Matrix {
         if self.round_trip_ns.len() != rows || self.round_trip_ns.iter().any(|row| row.len() != rows) {
             return Err(format!("the matrix should have {rows} rows of {rows}, as many as there are CPUs in \"cpus\""));
         }
-        let value = |one: usize, other: usize| self.round_trip_ns[one][other];
         for (one, other) in self.pairs() {
-            if !(value(one, other) > 0.0 && value(one, other).is_finite() && value(one, other) == value(other, one)) {
+            let (back, forth) = (self.round_trip_ns[one][other], self.round_trip_ns[other][one]);
+            if !(back > 0.0 && back.is_finite() && back == forth) {
                 let (here, there) = (self.cpus[one], self.cpus[other]);
-                let (back, forth) = (value(one, other), value(other, one));
-                return Err(format!(
-                    "between CPUs {here} and {there} it says {back} and {forth}: both should be the same time, \
-                     above zero"
-                ));
+                return Err(format!("{back} and {forth} between CPUs {here} and {there}: no time, or no single one"));
             }
-        }
-        if let Some(Steps { call, part }) = self.steps_ns
-            && ![call, part].iter().all(|step| step.is_finite() && *step >= 0.0)
-        {
-            return Err(format!("\"steps_ns\" says {call} and {part}: both should be times of zero or more"));
         }
         Ok(self)
     }
 }
 
 fn matrix(path: &Path) -> Result<Source, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        format!(
-            "cannot be read: {error}; give the file of `hive-bench latency --json`, or a table such as \
-             cluster=40,node=110,far=230"
-        )
-    })?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("cannot be read: {error}; a table would be cluster=40,node=110,far=230"))?;
     let matrix: Matrix =
         serde_json::from_str(&text).map_err(|error| format!("holds no matrix of round trips: {error}"))?;
     matrix.check().map(Source::Matrix)
@@ -152,7 +120,6 @@ mod tests {
     fn a_matrix_goes_by_number() {
         let matrix = checked(r#"{"machine": "m", "cpus": [7, 3], "round_trip_ns": [[0, 80], [80, 0]]}"#).unwrap();
         let latency = Latency(Source::Matrix(matrix));
-        assert_eq!(latency.steps(), None);
         assert_eq!(latency.one_way(&[cpu(3, 0, 0, 0, 0), cpu(7, 1, 0, 0, 0)]).unwrap(), [[0, 40_000], [40_000, 0]]);
         assert!(latency.one_way(&[cpu(5, 0, 0, 0, 0)]).unwrap_err().contains("CPU 5"));
     }
@@ -162,8 +129,6 @@ mod tests {
         let error = checked(r#"{"cpus": [0, 1], "round_trip_ns": [[0, 80], [90, 0]]}"#).unwrap_err();
         assert!(error.contains("CPUs 1 and 0") && error.contains("80"), "{error}");
         assert!(checked(r#"{"cpus": [0, 1], "round_trip_ns": [[0, 80]]}"#).unwrap_err().contains("2 rows"));
-        let steps = r#"{"cpus": [0], "round_trip_ns": [[0]], "steps_ns": {"call": 4, "part": -1}}"#;
-        assert!(checked(steps).unwrap_err().contains("4 and -1"));
         assert!(Latency::read("near=4").unwrap_err().contains("cluster"));
         assert!(Latency::read("far=0").unwrap_err().contains("far=0"));
         assert!(Latency::read("/nowhere.json").unwrap_err().contains("/nowhere.json"));

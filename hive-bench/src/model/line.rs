@@ -1,6 +1,31 @@
 //! A cache line: which cores have a copy, which one may write it, and the values of its words.
 
-use super::program::WORDS;
+/// Words of a line that matter.
+const WORDS: usize = 3;
+
+/// A word of a line. All words only grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cell {
+    pub(super) line: usize,
+    pub(super) word: usize,
+}
+
+impl Cell {
+    /// The region that has been started.
+    pub(super) const fn start(line: usize) -> Self {
+        Self { line, word: 0 }
+    }
+
+    /// How many bees have come to the end of a region.
+    pub(super) const fn left(line: usize) -> Self {
+        Self { line, word: 1 }
+    }
+
+    /// How many bees have come to a barrier.
+    pub(super) const fn arrivals(line: usize) -> Self {
+        Self { line, word: 2 }
+    }
+}
 
 /// What a core requests of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +75,7 @@ impl Line {
     /// How long the core waits: a copy comes from the nearest holder, and ownership takes as long as the distance to
     /// the farthest holder.
     pub(super) fn transfer(&self, core: usize, want: Want, one_way: &[u64]) -> u64 {
-        let others =
-            (0..self.holders.len()).filter(|other| *other != core && self.holders[*other]).map(|other| one_way[other]);
+        let others = self.other_holders(core).map(|other| one_way[other]);
         let time = match want {
             Want::Copy => others.min(),
             Want::Ownership => others.max(),
@@ -70,12 +94,15 @@ impl Line {
             self.holders[core] = true;
             return Vec::new();
         }
-        let losers: Vec<usize> =
-            (0..self.holders.len()).filter(|other| *other != core && self.holders[*other]).collect();
+        let losers: Vec<usize> = self.other_holders(core).collect();
         losers.iter().for_each(|loser| self.holders[*loser] = false);
         self.holders[core] = true;
         (self.owner, self.holder_count, self.is_written) = (core, 1, false);
         losers
+    }
+
+    fn other_holders(&self, core: usize) -> impl Iterator<Item = usize> {
+        (0..self.holders.len()).filter(move |other| *other != core && self.holders[*other])
     }
 }
 

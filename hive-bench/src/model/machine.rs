@@ -1,7 +1,34 @@
 //! The machine that is asked about, from hwloc: which CPUs there are and what they share.
 
-use super::cpu::Cpu;
+#[cfg(feature = "hwloc")]
+mod hwloc;
+
 use crate::system::cpus;
+use crate::system::distance::Distance;
+
+/// One hardware thread: the operating system's number, and which units it belongs to. Any numbers, equal for CPUs of
+/// the same unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cpu {
+    pub(super) os_index: usize,
+    pub(super) core: u64,
+    /// Those that share the last cache level.
+    pub(super) cluster: u64,
+    pub(super) node: u64,
+    pub(super) package: u64,
+}
+
+impl Cpu {
+    pub(super) fn distance_to(&self, other: &Self) -> Distance {
+        let shared = |of: fn(&Self) -> u64| of(self) == of(other);
+        Distance::of_shared([
+            shared(|cpu| cpu.core),
+            shared(|cpu| cpu.cluster),
+            shared(|cpu| cpu.node),
+            shared(|cpu| cpu.package),
+        ])
+    }
+}
 
 /// In the order in which bees get them: a thread of each core, neighbours beside each other, and then the siblings.
 pub(super) fn in_order_of_use(cpus: &[Cpu]) -> Vec<Cpu> {
@@ -19,13 +46,9 @@ pub(super) fn read(description: &str) -> Result<Vec<Cpu>, String> {
     Err(format!("--machine {description}: this hive-bench was built without hwloc, which reads it"))
 }
 
-#[cfg(feature = "hwloc")]
-mod hwloc;
-
 #[cfg(all(test, feature = "hwloc"))]
 mod tests {
     use super::*;
-    use crate::system::distance::Distance;
 
     fn distances(description: &str) -> Vec<Distance> {
         let cpus = read(description).unwrap();

@@ -1,55 +1,43 @@
-//! The predictions as text and as curves.
+//! The predictions as text.
 
 use std::fmt::Write;
 
-use comfy_table::{CellAlignment, Table, presets};
-
-use super::crossover::{self, Crossover, FIGURES, Figure};
-use super::curves::{self, Curves};
-use super::forecast::Forecast;
 use super::predict::Prediction;
 use super::shape::Shape;
 use crate::catalog::Unit;
+use crate::commands::text_table::text_table;
 use crate::report::tables::tick;
 
-/// A table for each figure, and below it which shape is ahead from which size on.
-pub(super) fn text(forecast: &Forecast) -> String {
-    let mut text = format!("{}\nround trips: {}\n{}\n", forecast.machine, forecast.latency, steps(forecast));
-    let shapes = shapes(&forecast.predictions);
-    for figure in FIGURES {
-        let _ = write!(text, "\n{}\n{}\n", figure.0, table(&forecast.predictions, &shapes, figure));
-        for crossover in crossover::all(&forecast.predictions, &shapes, figure) {
-            let _ = writeln!(text, "{}", sentence(&crossover));
+/// A shape that is ahead by less than this counts as level.
+const LEVEL: f64 = 0.98;
+
+/// What a prediction says, and its name.
+type Figure = (&'static str, fn(&Prediction) -> f64);
+
+const FIGURES: [Figure; 4] =
+    [("region", |one| one.region), ("fork", |one| one.fork), ("join", |one| one.join), ("barrier", |one| one.barrier)];
+
+/// The predictions for a size, one for each shape, in the order of `Shape::ALL`.
+pub(super) type Row = [Prediction; Shape::ALL.len()];
+
+/// A table for each figure, and below it which shape is ahead from which size on. The sizes ascend.
+pub(super) fn text(rows: &[Row]) -> String {
+    let mut text = String::new();
+    let header = || std::iter::once("bees").chain(Shape::ALL.map(Shape::name)).map(str::to_owned);
+    for (name, figure) in FIGURES {
+        let cells = rows.iter().map(|row| {
+            std::iter::once(row[0].bees.to_string())
+                .chain(row.iter().map(|one| tick_of(figure(one))))
+                .collect::<Vec<_>>()
+        });
+        let _ = write!(text, "\n{name}\n{}\n", text_table(header(), cells, 0));
+        for ahead in 0..Shape::ALL.len() {
+            for behind in (0..Shape::ALL.len()).filter(|behind| *behind != ahead) {
+                text.extend(crossover(rows, ahead, behind, figure));
+            }
         }
     }
     text
-}
-
-fn steps(forecast: &Forecast) -> String {
-    let [call, part] = [forecast.costs.call, forecast.costs.part].map(|cost| cost as f64 / 1000.0);
-    format!(
-        "steps of a region beside its lines: {call:.1} ns of the queen, {part:.1} ns of a bee ({})",
-        forecast.steps_from
-    )
-}
-
-/// Those that were asked for, in the order of the predictions.
-fn shapes(predictions: &[Prediction]) -> Vec<Shape> {
-    let first = predictions.first().map(|one| one.bees);
-    predictions.iter().filter(|one| Some(one.bees) == first).map(|one| one.shape).collect()
-}
-
-fn table(predictions: &[Prediction], shapes: &[Shape], figure: Figure) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_header(std::iter::once("bees").chain(shapes.iter().map(|shape| shape.name())));
-    for row in predictions.chunks(shapes.len().max(1)) {
-        let cells = row.iter().map(|one| tick_of(figure.1(one)));
-        table.add_row(row.first().map(|one| one.bees.to_string()).into_iter().chain(cells));
-    }
-    table.column_iter_mut().for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-    table
 }
 
 /// With few digits: three are already more than the model knows.
@@ -58,75 +46,31 @@ fn tick_of(nanoseconds: f64) -> String {
     tick((nanoseconds / unit).round() * unit, Unit::Nanoseconds)
 }
 
-fn sentence(crossover: &Crossover) -> String {
-    let Crossover { ahead, behind, after, from, factor } = crossover;
-    let since = match after {
-        Some(after) => format!("from {from} bees on (not at {after})"),
+/// From which size on one shape is ahead of another, and stays so.
+fn crossover(rows: &[Row], ahead: usize, behind: usize, figure: fn(&Prediction) -> f64) -> Option<String> {
+    let ratio = |row: &Row| figure(&row[ahead]) / figure(&row[behind]);
+    let since = rows.iter().rposition(|row| ratio(row) >= LEVEL).map_or(0, |last| last + 1);
+    let from = rows.get(since)?[0].bees;
+    let since = match since.checked_sub(1) {
+        Some(before) => format!("from {from} bees on (not at {})", rows[before][0].bees),
         None => format!("at all sizes, from {from} on"),
     };
-    format!("  {} is ahead of {} {since}, by {factor:.1} times at the most bees", ahead.name(), behind.name())
-}
-
-/// A chart for each figure, all in one picture.
-pub(super) fn picture(forecast: &Forecast) -> Result<String, String> {
-    let shapes = shapes(&forecast.predictions);
-    let line = |shape: &Shape, figure: Figure| {
-        let positions = forecast.predictions.iter().filter(|one| one.shape == *shape);
-        (shape.name(), positions.map(|one| (one.bees as f64, figure.1(one))).collect())
-    };
-    let charts = FIGURES.map(|figure| Curves {
-        name: figure.0,
-        x_title: "bees of the team",
-        lines: shapes.iter().map(|shape| line(shape, figure)).collect(),
-    });
-    curves::picture(&format!("{}; round trips: {}", forecast.machine, forecast.latency), &charts)
+    let (ahead, behind) = (Shape::ALL[ahead].name(), Shape::ALL[behind].name());
+    let factor = 1.0 / ratio(rows.last()?);
+    Some(format!("  {ahead} is ahead of {behind} {since}, by {factor:.1} times at the most bees\n"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::costs::Costs;
-
-    fn forecast() -> Forecast {
-        let prediction = |(bees, shape, region)| Prediction {
-            bees,
-            shape,
-            region,
-            fork: 1.0,
-            join: 2.0,
-            barrier: 3.0,
-            cold_wake: 4000.0,
-            crossings: 0,
-            back_off: 0.0,
-        };
-        let predictions =
-            [(2, Shape::Flat, 60.0), (2, Shape::Node, 60.0), (64, Shape::Flat, 12_345.0), (64, Shape::Node, 1000.0)];
-        let predictions = predictions.map(prediction).to_vec();
-        Forecast {
-            machine: "pack:2".to_owned(),
-            latency: "far=2".to_owned(),
-            costs: Costs::default(),
-            steps_from: "nowhere",
-            predictions,
-        }
-    }
 
     #[test]
-    fn tables_say_who_is_ahead() {
-        let text = text(&forecast());
-        assert!(
-            text.contains("pack:2") && text.contains("12.3 us") && text.contains("9.0 ns of a bee (nowhere)"),
-            "{text}"
-        );
-        assert!(text.contains("node is ahead of flat from 64 bees on (not at 2), by 12.3 times"), "{text}");
-    }
-
-    #[test]
-    fn a_picture_has_a_chart_for_each_figure() {
-        let picture = picture(&forecast()).unwrap();
-        assert!(picture.starts_with("<svg "), "{picture}");
-        for part in ["cold wake", "barrier", "bees of the team", "node", "pack:2"] {
-            assert!(picture.contains(part), "{part} is missing");
-        }
+    fn tables_say_who_is_ahead_for_good() {
+        let one = |bees, region| Prediction { bees, region, fork: 1.0, join: 1.0, barrier: 1.0 };
+        let row = |bees, flat, node| [one(bees, flat), one(bees, flat), one(bees, node)];
+        let text = text(&[row(2, 10.0, 9.0), row(4, 20.0, 30.0), row(8, 40.0, 30.0), row(64, 12_345.0, 1000.0)]);
+        assert!(text.contains("12.3 us"), "{text}");
+        assert!(text.contains("node is ahead of flat from 8 bees on (not at 4), by 12.3 times"), "{text}");
+        assert!(!text.contains("flat is ahead") && !text.contains("cluster is ahead of flat"), "{text}");
     }
 }

@@ -1,58 +1,41 @@
 //! The protocols by which a team starts regions, ends them and meets at barriers, as steps of its bees.
 
-use clap::ValueEnum;
-use serde::Serialize;
-
-use super::cpu::Cpu;
 use super::groups::{BY_CLUSTER, BY_NODE, Group, Place, TOGETHER, place, tree};
-use super::program::{Step, Words};
+use super::line::Cell;
+use super::machine::Cpu;
+use super::simulation::Step;
 
 /// hive's `NEAR`: up to so many bees of a group meet in the line that starts them.
 const NEAR: usize = 4;
 
 /// The shapes that are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// One group of all bees, which has one line if it is small, otherwise a start line and a barrier line
+    /// One group of all bees, which has one line if it is small, otherwise a start line and a barrier line.
     Flat,
-    /// A group for each cluster, one for the leaders of a node's clusters, and one for the leaders of the nodes
+    /// A group for each cluster, one for the leaders of a node's clusters, and one for the leaders of the nodes.
     Cluster,
-    /// A group for each node, and one for the leaders of the nodes
+    /// A group for each node, and one for the leaders of the nodes.
     Node,
-    /// The queen writes and reads a line of each worker, one after the other
-    Linear,
-    /// One counter of arrivals, and a release flag in a line of its own
-    Counter,
 }
 
 impl Shape {
-    pub(super) fn name(self) -> &'static str {
+    pub(super) const ALL: [Self; 3] = [Self::Flat, Self::Cluster, Self::Node];
+
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Flat => "flat",
             Self::Cluster => "cluster",
             Self::Node => "node",
-            Self::Linear => "linear",
-            Self::Counter => "counter",
         }
     }
-}
-
-/// The lines in which the bees of a shape meet.
-#[derive(Debug)]
-enum Lines {
-    /// Two lines each: group g starts in line 2g, and meets there or, if it is large, in the next.
-    Groups(Vec<Group>),
-    /// Bee i has line i - 1.
-    Linear,
-    /// Line 0 starts and releases, line 1 counts, line 2 tells the queen.
-    Counter,
 }
 
 /// A shape for a team.
 #[derive(Debug)]
 pub(super) struct Protocol {
-    lines: Lines,
+    /// Group g starts in line 2g, and meets there or, if it is large, in the next.
+    groups: Vec<Group>,
     places: Vec<Place>,
     /// The time from a bee's arrival at the end of a region until it polls again.
     back_off: u64,
@@ -61,93 +44,45 @@ pub(super) struct Protocol {
 impl Protocol {
     /// Bee i is on `cpus[i]`.
     pub(super) fn new(shape: Shape, cpus: &[Cpu], back_off: u64) -> Self {
-        let lines = match shape {
-            Shape::Flat => Lines::Groups(tree(cpus, TOGETHER)),
-            Shape::Cluster => Lines::Groups(tree(cpus, BY_CLUSTER)),
-            Shape::Node => Lines::Groups(tree(cpus, BY_NODE)),
-            Shape::Linear => Lines::Linear,
-            Shape::Counter => Lines::Counter,
+        let groups = match shape {
+            Shape::Flat => tree(cpus, TOGETHER),
+            Shape::Cluster => tree(cpus, BY_CLUSTER),
+            Shape::Node => tree(cpus, BY_NODE),
         };
-        let groups: &[Group] = if let Lines::Groups(groups) = &lines { groups } else { &[] };
-        let places = (0..cpus.len()).map(|bee| place(bee, groups)).collect();
-        Self { lines, places, back_off }
+        let places = (0..cpus.len()).map(|bee| place(bee, &groups)).collect();
+        Self { groups, places, back_off }
     }
 
     /// The bee in whose cache each line is at first.
     pub(super) fn owners(&self) -> Vec<usize> {
-        match &self.lines {
-            Lines::Groups(groups) => groups.iter().flat_map(|group| [group[0]; 2]).collect(),
-            Lines::Linear => (1..self.places.len()).collect(),
-            Lines::Counter => vec![0; 3],
-        }
+        self.groups.iter().flat_map(|group| [group[0]; 2]).collect()
     }
 
     /// The beginning of region number `epoch`, which counts from 1.
     pub(super) fn start(&self, bee: usize, epoch: u64, steps: &mut Vec<Step>) {
-        let queen = bee == 0;
-        match &self.lines {
-            Lines::Groups(_) => {
-                let Place { leads, led_in } = &self.places[bee];
-                steps.extend(led_in.map(|group| Step::Await(signal(group).start(), epoch)));
-                steps.extend(leads.iter().rev().map(|group| Step::Store(signal(*group).start(), epoch)));
-            }
-            Lines::Counter if queen => steps.push(Step::Store(Words(0).start(), epoch)),
-            Lines::Counter => steps.push(Step::Await(Words(0).start(), epoch)),
-            Lines::Linear if queen => steps.extend(self.flags().map(|flag| Step::Store(flag.start(), epoch))),
-            Lines::Linear => steps.push(Step::Await(Words(bee - 1).start(), epoch)),
-        }
+        let Place { leads, led_in } = &self.places[bee];
+        steps.extend(led_in.map(|group| Step::Await(Cell::start(2 * group), epoch)));
+        steps.extend(leads.iter().rev().map(|group| Step::Store(Cell::start(2 * group), epoch)));
     }
 
     /// The end of region number `epoch`.
     pub(super) fn end(&self, bee: usize, epoch: u64, steps: &mut Vec<Step>) {
-        let (queen, workers) = (bee == 0, self.places.len() as u64 - 1);
-        match &self.lines {
-            Lines::Groups(groups) => {
-                let Place { leads, led_in } = &self.places[bee];
-                let others = |group: usize| groups[group].len() as u64 - 1;
-                let left = |group: usize| barrier(groups, group).left();
-                steps.extend(leads.iter().map(|group| Step::Await(left(*group), epoch * others(*group))));
-                steps.extend(led_in.map(|group| Step::Add(left(group))));
-            }
-            Lines::Linear if queen => steps.extend(self.flags().map(|flag| Step::Await(flag.left(), epoch))),
-            Lines::Linear => steps.push(Step::Store(Words(bee - 1).left(), epoch)),
-            Lines::Counter if queen => steps.push(Step::Await(Words(2).start(), epoch)),
-            Lines::Counter => {
-                steps.push(Step::Add(Words(1).left()));
-                steps.push(Step::StoreIfLast { goal: epoch * workers, cell: Words(2).start(), value: epoch });
-            }
-        }
-        if !queen && self.back_off > 0 {
+        let Place { leads, led_in } = &self.places[bee];
+        let others = |group: usize| self.groups[group].len() as u64 - 1;
+        let left = |group: usize| Cell::left(self.meeting_line(group));
+        steps.extend(leads.iter().map(|group| Step::Await(left(*group), epoch * others(*group))));
+        steps.extend(led_in.map(|group| Step::Add(left(group))));
+        if bee > 0 && self.back_off > 0 {
             steps.push(Step::Work(self.back_off));
         }
     }
 
-    /// Barrier number `count`, which counts from 1.
+    /// Barrier number `count`, which counts from 1. A leader arrives last in its group, after it has met the other
+    /// leaders, and its addition releases the group.
     pub(super) fn barrier(&self, bee: usize, count: u64, steps: &mut Vec<Step>) {
-        let (queen, team) = (bee == 0, self.places.len() as u64);
-        match &self.lines {
-            Lines::Groups(groups) => self.barrier_of_groups(groups, bee, count, steps),
-            Lines::Linear if queen => {
-                steps.extend(self.flags().map(|flag| Step::Await(flag.arrivals(), count)));
-                steps.extend(self.flags().map(|flag| Step::Store(flag.start(), count)));
-            }
-            Lines::Linear => {
-                let flag = Words(bee - 1);
-                steps.extend([Step::Store(flag.arrivals(), count), Step::Await(flag.start(), count)]);
-            }
-            Lines::Counter => {
-                steps.push(Step::Add(Words(1).arrivals()));
-                steps.push(Step::StoreIfLast { goal: count * team, cell: Words(0).start(), value: count });
-                steps.push(Step::Await(Words(0).start(), count));
-            }
-        }
-    }
-
-    /// A leader arrives last in its group, after it has met the other leaders, and its addition releases the group.
-    fn barrier_of_groups(&self, groups: &[Group], bee: usize, count: u64, steps: &mut Vec<Step>) {
         let Place { leads, led_in } = &self.places[bee];
-        let goal = |group: usize| count * groups[group].len() as u64;
-        let arrivals = |group: usize| barrier(groups, group).arrivals();
+        let goal = |group: usize| count * self.groups[group].len() as u64;
+        let arrivals = |group: usize| Cell::arrivals(self.meeting_line(group));
         // In the topmost group there is no group above, so there the queen arrives like the others.
         let (meeting, below) = match (led_in, leads.split_last()) {
             (None, Some((top, below))) => (*top, below),
@@ -159,19 +94,10 @@ impl Protocol {
         steps.extend(below.iter().rev().map(|group| Step::Add(arrivals(*group))));
     }
 
-    fn flags(&self) -> impl Iterator<Item = Words> {
-        (0..self.places.len() - 1).map(Words)
+    /// The line in which a group meets, and ends a region.
+    fn meeting_line(&self, group: usize) -> usize {
+        2 * group + usize::from(self.groups[group].len() > NEAR)
     }
-}
-
-/// The line in which a group starts.
-fn signal(group: usize) -> Words {
-    Words(2 * group)
-}
-
-/// The line in which it meets, and ends a region.
-fn barrier(groups: &[Group], group: usize) -> Words {
-    Words(2 * group + usize::from(groups[group].len() > NEAR))
 }
 
 #[cfg(test)]
@@ -189,7 +115,7 @@ mod tests {
         for (team, line) in [(4, 0), (5, 1)] {
             let mut end = Vec::new();
             Protocol::new(Shape::Flat, &cpus(team), 0).end(3, 1, &mut end);
-            assert_eq!(end, [Step::Add(Words(line).left())]);
+            assert_eq!(end, [Step::Add(Cell::left(line))]);
         }
     }
 
@@ -200,11 +126,11 @@ mod tests {
         protocol.start(4, 3, &mut start);
         protocol.end(4, 3, &mut end);
         protocol.barrier(4, 3, &mut barrier);
-        let (group, top) = (Words(2), Words(4));
-        assert_eq!(start, [Step::Await(top.start(), 3), Step::Store(group.start(), 3)]);
-        assert_eq!(end, [Step::Await(group.left(), 9), Step::Add(top.left())]);
-        let arrivals = [Step::Await(group.arrivals(), 11), Step::Add(top.arrivals()), Step::Await(top.arrivals(), 6)];
-        assert_eq!(barrier[..3], arrivals);
-        assert_eq!(barrier[3], Step::Add(group.arrivals()));
+        let (group, top) = (2, 4);
+        assert_eq!(start, [Step::Await(Cell::start(top), 3), Step::Store(Cell::start(group), 3)]);
+        assert_eq!(end, [Step::Await(Cell::left(group), 9), Step::Add(Cell::left(top))]);
+        let [of_group, of_top] = [group, top].map(Cell::arrivals);
+        let meeting = [Step::Await(of_group, 11), Step::Add(of_top), Step::Await(of_top, 6), Step::Add(of_group)];
+        assert_eq!(barrier, meeting);
     }
 }

@@ -5,8 +5,24 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::costs::Costs;
-use super::line::{Line, Want};
-use super::program::{Cell, Step};
+use super::line::{Cell, Line, Want};
+
+/// One step of a bee.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Work that other bees do not see, for so many picoseconds.
+    Work(u64),
+    /// A plain store.
+    Store(Cell, u64),
+    /// Adds one, in one indivisible step.
+    Add(Cell),
+    /// Polls until the word is no less.
+    Await(Cell, u64),
+    /// Notes the time.
+    Mark,
+    /// Waits until all bees are here, at no cost.
+    Meet,
+}
 
 /// What is simulated.
 pub(super) struct Setting<'a> {
@@ -47,8 +63,6 @@ struct Site {
 struct Bee {
     at: usize,
     marks: Vec<u64>,
-    /// What the last addition made of its word.
-    added: u64,
     /// The purpose of a request that is under way, and what it has found.
     want: Option<Want>,
     sample: u64,
@@ -86,7 +100,15 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Marks, String> {
     while let Some(Reverse((time, _, event))) = simulation.events.pop() {
         assert!(time >= simulation.now, "time runs backwards, from {} to {time}", simulation.now);
         simulation.now = time;
-        simulation.handle(event);
+        match event {
+            Event::Resume(bee) => simulation.resume(bee),
+            Event::Serve(site) => {
+                simulation.sites[site].is_busy = false;
+                simulation.serve(site);
+            }
+            Event::Snoop { line, bee } => simulation.snoop(line, bee),
+            Event::Reply(bee) => simulation.reply(bee),
+        }
     }
     simulation.finish()
 }
@@ -95,18 +117,6 @@ impl Simulation<'_> {
     fn cause(&mut self, delay: u64, event: Event) {
         self.events.push(Reverse((self.now + delay, self.caused, event)));
         self.caused += 1;
-    }
-
-    fn handle(&mut self, event: Event) {
-        match event {
-            Event::Resume(bee) => self.resume(bee),
-            Event::Serve(site) => {
-                self.sites[site].is_busy = false;
-                self.serve(site);
-            }
-            Event::Snoop { line, bee } => self.snoop(line, bee),
-            Event::Reply(bee) => self.reply(bee),
-        }
     }
 
     fn step(&self, bee: usize) -> Option<Step> {
@@ -128,9 +138,13 @@ impl Simulation<'_> {
                 self.bees[bee].marks.push(self.now);
                 self.advance(bee, 0);
             }
-            Some(Step::Meet) => self.meet(bee),
-            Some(Step::StoreIfLast { goal, .. }) if self.bees[bee].added != goal => self.advance(bee, 0),
-            Some(Step::Store(cell, _) | Step::StoreIfLast { cell, .. } | Step::Add(cell)) => {
+            Some(Step::Meet) => {
+                self.at_meeting.push(bee);
+                if self.at_meeting.len() == self.bees.len() {
+                    std::mem::take(&mut self.at_meeting).into_iter().for_each(|bee| self.advance(bee, 0));
+                }
+            }
+            Some(Step::Store(cell, _) | Step::Add(cell)) => {
                 if self.sites[cell.line].line.is_exclusive(bee) {
                     self.write(bee);
                     self.advance(bee, costs.write);
@@ -139,13 +153,6 @@ impl Simulation<'_> {
                 }
             }
             Some(Step::Await(cell, goal)) => self.look(bee, cell, goal),
-        }
-    }
-
-    fn meet(&mut self, bee: usize) {
-        self.at_meeting.push(bee);
-        if self.at_meeting.len() == self.bees.len() {
-            std::mem::take(&mut self.at_meeting).into_iter().for_each(|bee| self.advance(bee, 0));
         }
     }
 
@@ -203,18 +210,15 @@ impl Simulation<'_> {
     /// The store or the addition that the bee is at takes effect.
     fn write(&mut self, bee: usize) {
         let step = self.step(bee);
-        let Some(Step::Store(cell, _) | Step::StoreIfLast { cell, .. } | Step::Add(cell)) = step else {
+        let Some(Step::Store(cell, _) | Step::Add(cell)) = step else {
             unreachable!("bee {bee} writes nothing in {step:?}");
         };
         let line = &mut self.sites[cell.line].line;
         let value = match step {
-            Some(Step::Store(_, value) | Step::StoreIfLast { value, .. }) => value,
+            Some(Step::Store(_, value)) => value,
             _ => line.words[cell.word] + 1,
         };
         line.write(cell.word, value);
-        if let Some(Step::Add(_)) = step {
-            self.bees[bee].added = value;
-        }
     }
 
     fn reply(&mut self, bee: usize) {

@@ -1,13 +1,8 @@
-//! `mpi`: Jacobi's method and conjugate gradients on several machines, with one hive in each rank.
-//! `docs/mpi.md` is about it.
+//! `mpi`: Jacobi's method on several machines, with one hive in each rank. `docs/mpi.md` is about it.
 
-mod answer;
-mod cg;
-mod check;
 mod halo;
 mod jacobi;
 mod mask;
-mod problem;
 mod ranks;
 mod report;
 mod rows;
@@ -16,40 +11,32 @@ mod sum;
 use std::time::Instant;
 
 use clap::{Args, Subcommand, value_parser};
+use hive::Hive;
 
 use crate::system::exit::{Failure, Outcome};
+use jacobi::Strip;
 use mask::Mask;
-use problem::{Problem, Setting, Solver};
 use ranks::Ranks;
 
 /// Run by mpirun, or alone as the only rank.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    problem: What,
+    problem: Problem,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Problem {
     /// Heat on a square plate by Jacobi's method
-    Jacobi {
-        #[command(flatten)]
-        plate: jacobi::Plate,
-        #[command(flatten)]
-        terms: Terms,
-    },
-    /// A system of equations by conjugate gradients
-    Cg {
-        #[command(flatten)]
-        system: cg::System,
-        #[command(flatten)]
-        terms: Terms,
-    },
+    Jacobi(Terms),
 }
 
-/// How to solve it.
+/// What to solve, and how.
 #[derive(Debug, Args)]
 struct Terms {
+    /// Cells along an edge, the fixed border not counted
+    #[arg(long, value_name = "K", default_value_t = 512, value_parser = value_parser!(u32).range(1..=1 << 20))]
+    side: u32,
     /// Steps of the method
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = value_parser!(u32).range(1..))]
     steps: u32,
@@ -65,36 +52,72 @@ struct Terms {
     check: bool,
 }
 
-/// Solves, and prints by the first rank, its error too. The exit code is the same from all ranks.
-pub(crate) fn main(arguments: &Arguments) -> Outcome {
-    let ranks = Ranks::join().map_err(Failure::Usage)?;
-    let outcome = match &arguments.problem {
-        What::Jacobi { plate, terms } => run(&ranks, plate, terms),
-        What::Cg { system, terms } => run(&ranks, system, terms),
-    };
-    // Said while the ranks are still together: as soon as one has ended with a code other than 0, mpirun ends all
-    // others.
-    outcome.map_err(|failure| failure.printed(ranks.is_first()))
+/// The ranks and the hive that solve a problem.
+#[derive(Clone, Copy, Debug)]
+struct Setting<'r> {
+    ranks: &'r Ranks,
+    hive: &'r Hive,
+    blocks: usize,
 }
 
-fn run<P: Problem>(ranks: &Ranks, problem: &P, terms: &Terms) -> Outcome {
+/// Solves, and prints by the first rank, its error too. The exit code is the same from all ranks.
+pub(crate) fn main(arguments: &Arguments) -> Outcome {
+    let Problem::Jacobi(terms) = &arguments.problem;
+    let ranks = Ranks::join().map_err(Failure::Usage)?;
+    // Said while the ranks are still together: as soon as one has ended with a code other than 0, mpirun ends all
+    // others.
+    run(&ranks, terms).map_err(|failure| failure.printed(ranks.is_first()))
+}
+
+fn run(ranks: &Ranks, terms: &Terms) -> Outcome {
     let mask = Mask::read(ranks);
     let hive = ranks.agree(mask.hive(terms.bees)).map_err(Failure::Usage)?;
     let setting = Setting { ranks, hive: &hive, blocks: terms.blocks as usize };
-    let part = ranks.agree(problem.part(setting)).map_err(Failure::Usage)?;
-    let mut solver = problem.solver(setting, part);
+    let mut strip = Strip::new(setting, terms.side as usize);
     ranks.barrier();
     let begin = Instant::now();
-    // The ranks need not agree on an error here: a step fails in all of them alike (`Solver::step`).
-    let sums = (0..terms.steps).map(|_| solver.step()).collect::<Result<Vec<_>, _>>().map_err(Failure::Work)?;
-    let took = report::Took { steps: terms.steps, all: begin.elapsed(), waiting: solver.waited() };
-    report::print(setting, &problem.name(), &mask, &solver, &took, &sums);
+    let sums: Vec<f64> = (0..terms.steps).map(|_| strip.step()).collect();
+    report::print(setting, &mask, &strip, begin.elapsed(), &sums);
     if terms.check {
-        let same = check::compare(setting, problem, &solver, &sums);
-        let text = ranks.agree(same).map_err(Failure::Work)?;
+        let same = ranks.agree(compare(setting, terms, &strip, &sums)).map_err(Failure::Work)?;
         if ranks.is_first() {
-            println!("{text}");
+            println!("{same}");
         }
     }
     Ok(())
+}
+
+/// Solves the problem once more in the first rank, and compares there. Returns what to print; an error says what
+/// differs.
+fn compare(setting: Setting<'_>, terms: &Terms, strip: &Strip<'_>, sums: &[f64]) -> Result<String, String> {
+    let Some(values) = setting.ranks.gather(strip.answer()) else { return Ok(String::new()) };
+    let (sums_alone, values_alone) = jacobi::alone(setting, terms.side as usize, terms.steps);
+    same("sum", sums, &sums_alone)?;
+    same("value", &values, &values_alone)?;
+    Ok(format!("check: {} sums and {} values have the same bits as in one process", sums.len(), values.len()))
+}
+
+fn same(what: &str, ours: &[f64], alone: &[f64]) -> Result<(), String> {
+    if ours.len() != alone.len() {
+        return Err(format!("check: {} {what}s, and {} in one process", ours.len(), alone.len()));
+    }
+    match ours.iter().zip(alone).find(|(ours, alone)| ours.to_bits() != alone.to_bits()) {
+        Some((ours, alone)) => Err(format!("check: a {what} is {ours:e}, and {alone:e} in one process")),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_bit_that_differs_is_reported() {
+        assert_eq!(same("sum", &[1.0, f64::NAN], &[1.0, f64::NAN]), Ok(()));
+        let next = 2.0_f64.next_up();
+        let error = same("sum", &[1.0, 2.0, 3.0], &[1.0, next, 4.0]).unwrap_err();
+        assert!(error.contains("sum is 2e0, and 2.0000000000000004e0"), "{error}");
+        assert!(same("value", &[0.0], &[-0.0]).is_err());
+        assert!(same("value", &[0.0], &[]).unwrap_err().contains("1 values, and 0"));
+    }
 }

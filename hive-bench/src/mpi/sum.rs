@@ -9,7 +9,7 @@ use ::mpi::datatype::PartitionMut;
 use ::mpi::traits::*;
 use hive::Schedule;
 
-use super::problem::Setting;
+use super::Setting;
 use super::ranks::begins;
 use super::rows::{Rows, addition};
 

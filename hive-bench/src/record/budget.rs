@@ -8,41 +8,32 @@ use serde::{Deserialize, Serialize};
 use crate::catalog::Case;
 use crate::kernels::joins::joins_of_fib;
 
-/// How much one runner measures. A field that the file of an earlier build lacks is zero: that build did not measure
-/// it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+/// How much one runner measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Budget {
     /// Time for the batches of a case that can be repeated without a pause.
-    #[serde(alias = "hot_ms")]
     batch_ms: u64,
     /// Samples after 0.1, 2, 20 and 200 ms of idleness, and at about those gaps.
     after_idle: [u32; 4],
     /// Between the last region and the window in which CPU time is counted.
-    cpu_wait_ms: u64,
-    cpu_window_ms: u64,
+    pub(crate) cpu_wait_ms: u64,
+    pub(crate) cpu_window_ms: u64,
     /// Steps of the heat kernel.
     pub(crate) jacobi_steps: u64,
     /// Samples of a kernel that goes in steps of parallel loops, each of 10 to 30 ms on one CPU.
-    #[serde(default)]
     pub(crate) kernel_samples: u64,
     /// Points along an edge of the grid whose Laplacian the sparse kernels work on, without `--matrix`.
-    #[serde(default)]
     pub(crate) grid_side: u32,
     /// Numbers in the matrix of the sparse kernels.
-    #[serde(default)]
     pub(crate) matrix_nonzeros: u64,
     /// Iterations of conjugate gradients.
-    #[serde(default)]
     pub(crate) cg_iterations: u64,
     /// Samples of the round trip, each with a cache line of its own.
     pub(crate) round_trips: u32,
     /// The index of the Fibonacci number that is computed.
     pub(crate) fib: u64,
     /// How many tasks the threads of a team spawn, and how many a thread from outside spawns.
-    #[serde(alias = "flood_tasks")]
     pub(crate) inside_tasks: u64,
-    #[serde(alias = "posted_tasks")]
     pub(crate) outside_tasks: u64,
     /// Generations of the tree that is searched.
     pub(crate) search_depth: u32,
@@ -50,7 +41,6 @@ pub(crate) struct Budget {
     use_windows: [u32; 3],
     /// Requests of each of the threads that call one team at the same time: so many at intervals of about a
     /// millisecond, so many of about a millisecond back to back, and so many short regions of both queens together.
-    #[serde(default)]
     pub(crate) requests: [u32; 3],
     /// The windows after those, once each: from when to when after the last task.
     late_windows_ms: [(u64, u64); 2],
@@ -115,14 +105,6 @@ impl Budget {
         Duration::from_millis(self.batch_ms)
     }
 
-    pub(crate) const fn cpu_wait(&self) -> Duration {
-        Duration::from_millis(self.cpu_wait_ms)
-    }
-
-    pub(crate) const fn cpu_window(&self) -> Duration {
-        Duration::from_millis(self.cpu_window_ms)
-    }
-
     pub(crate) fn samples_after_gap(&self, gap: Duration) -> u32 {
         match gap.as_micros() {
             ..1_000 => self.after_idle[0],
@@ -155,34 +137,31 @@ impl Budget {
     /// For the cases that are mostly waiting.
     fn expected_pauses(&self, case: Case) -> Option<Duration> {
         let one = Duration::from_micros(150);
+        let pauses = |gap| (gap + one) * self.samples_after_gap(gap);
         if let Some(gap) = case.gap() {
             // As many hand-overs as regions.
-            return Some((gap + one) * 2 * self.samples_after_gap(gap));
+            return Some(2 * pauses(gap));
         }
         if let Some(cold) = case.cold_loop() {
-            let calibration = Duration::from_millis(10);
-            // The first gap and loop do not count.
-            let first = cold.gap + cold.work;
-            return Some(calibration + first + (2 * (cold.gap + one) + cold.work) * self.samples_after_gap(cold.gap));
+            // The first gap and loop do not count, and the length of the loop has to be found out.
+            let loops = cold.work * (1 + self.samples_after_gap(cold.gap));
+            return Some(Duration::from_millis(10) + cold.gap + loops + 2 * pauses(cold.gap));
         }
         if let Some(gap) = case.wake_gap() {
-            return Some((gap + one) * self.samples_after_gap(gap));
+            return Some(pauses(gap));
         }
         if let Some((window, times)) = self.use_window(case) {
             return Some((window.end + 4 * one) * times);
         }
+        let [light, saturated, regions] = self.requests;
         match case {
-            Case::CpuIdle => Some(self.cpu_wait() + self.cpu_window()),
-            Case::CpuParked => Some(self.cpu_window()),
-            Case::CallersLightP50 | Case::CallersLightP99 | Case::CallersLightCpu => {
-                Some(Duration::from_micros(1150) * self.requests[0])
-            }
+            Case::CpuIdle => Some(Duration::from_millis(self.cpu_wait_ms + self.cpu_window_ms)),
+            Case::CpuParked => Some(Duration::from_millis(self.cpu_window_ms)),
+            Case::CallersTwoQueens => Some(Duration::from_micros(220) * regions),
+            _ if !case.is_of_callers() => None,
+            _ if case.name().contains("light") => Some(Duration::from_micros(1150) * light),
             // On two CPUs; on more it is less.
-            Case::CallersSaturatedP50 | Case::CallersSaturatedP99 | Case::CallersSaturatedTime => {
-                Some(Duration::from_micros(2000) * self.requests[1])
-            }
-            Case::CallersTwoQueens => Some(Duration::from_micros(220) * self.requests[2]),
-            _ => None,
+            _ => Some(Duration::from_micros(2000) * saturated),
         }
     }
 
@@ -206,24 +185,21 @@ impl Budget {
     /// rest.
     fn expected_work(&self, case: Case) -> Duration {
         let nodes = 6 << (2 * self.search_depth);
-        self.batch_time()
-            + match case {
-                Case::TriadMemory => Duration::from_millis(90),
-                Case::Jacobi | Case::JacobiBarrier => {
-                    Duration::from_micros(130 * self.jacobi_steps).saturating_sub(self.batch_time())
-                }
-                Case::Spmv => self.matrix_set_up(),
-                Case::Cg => self.matrix_set_up() + Duration::from_nanos(2 * self.matrix_nonzeros * self.cg_iterations),
-                Case::JoinFib => Duration::from_nanos(60 * joins_of_fib(self.fib)),
-                Case::TreeSearch => Duration::from_nanos(60 * nodes),
-                Case::SpawnSingle | Case::SpawnProducers => Duration::from_nanos(120 * self.inside_tasks),
-                Case::SpawnOutside => Duration::from_nanos(400 * self.outside_tasks),
-                _ => Duration::from_millis(10),
+        // To make or read the sparse matrix.
+        let matrix = 60 * self.matrix_nonzeros;
+        let nanoseconds = match case {
+            Case::TriadMemory => 90_000_000,
+            Case::Jacobi | Case::JacobiBarrier => {
+                (130_000 * self.jacobi_steps).saturating_sub(1_000_000 * self.batch_ms)
             }
-    }
-
-    /// How long a runner takes to make or read its sparse matrix.
-    fn matrix_set_up(&self) -> Duration {
-        Duration::from_nanos(60 * self.matrix_nonzeros)
+            Case::Spmv => matrix,
+            Case::Cg => matrix + 2 * self.matrix_nonzeros * self.cg_iterations,
+            Case::JoinFib => 60 * joins_of_fib(self.fib),
+            Case::TreeSearch => 60 * nodes,
+            Case::SpawnSingle | Case::SpawnProducers => 120 * self.inside_tasks,
+            Case::SpawnOutside => 400 * self.outside_tasks,
+            _ => 10_000_000,
+        };
+        self.batch_time() + Duration::from_nanos(nanoseconds)
     }
 }

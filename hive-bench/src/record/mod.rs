@@ -8,7 +8,5 @@ pub(crate) mod saved;
 
 pub(crate) use budget::Budget;
 pub(crate) use given::Given;
-#[cfg(feature = "mpi")]
-pub(crate) use given::fit_for_cg;
 pub(crate) use job::Job;
-pub(crate) use results::{Absent, Measured, Outcome, Record, Reference, Run, Unknown};
+pub(crate) use results::{Absent, Measured, Outcome, Record, Reference, Run};

@@ -1,6 +1,6 @@
 //! The results of a run: every raw sample, and what is needed to judge it. This is the file of `--json`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,14 +15,26 @@ use crate::system::machine::{Build, Disturbance, Machine};
 pub(crate) enum Reference {
     /// One cache line to another CPU and back.
     RoundTrip,
-    /// A semaphore posted after the idle time, answered by a store.
+    /// A sleeping thread woken after the idle time, which answers by a store.
     HandOver,
-    /// The call alone that posts that semaphore.
+    /// The call alone that wakes that thread.
     Post,
     /// Lock and unlock of a std Mutex without contention.
     Mutex,
     /// Half a region of one and half a region of n.
     Mean,
+}
+
+impl Reference {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::RoundTrip => "round trip",
+            Self::HandOver => "hand-over",
+            Self::Post => "post",
+            Self::Mutex => "mutex",
+            Self::Mean => "mean",
+        }
+    }
 }
 
 /// What a runner hands back: samples in the case's unit.
@@ -33,10 +45,10 @@ pub(crate) struct Measured {
     /// Where the threads were seen running, in order of their ids.
     pub(crate) seen_on: Vec<usize>,
     /// How long one delay of a construct takes on a single thread, in nanoseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) delay: Option<f64>,
     /// How many numbers a loop adds up, in the cases whose work is given as a time on a single thread.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) loop_len: Option<usize>,
 }
 
@@ -62,8 +74,7 @@ pub(crate) struct Record {
     pub(crate) round: usize,
     pub(crate) runtime: RuntimeId,
     pub(crate) case: Case,
-    /// The size of the team. `members` is the name in the files of earlier builds.
-    #[serde(alias = "members")]
+    /// The size of the team.
     pub(crate) threads: usize,
     /// How long the runner ran.
     pub(crate) seconds: f64,
@@ -84,8 +95,6 @@ pub(crate) struct Run {
     pub(crate) command_line: Vec<String>,
     pub(crate) machine: Machine,
     pub(crate) build: Build,
-    /// `effort` is the name in the files of earlier builds.
-    #[serde(alias = "effort")]
     pub(crate) budget: Budget,
     pub(crate) seed: u64,
     /// How many runners of the last rounds were dropped for lack of time.
@@ -93,33 +102,11 @@ pub(crate) struct Run {
     pub(crate) absent: Vec<Absent>,
     pub(crate) disturbance: Disturbance,
     pub(crate) records: Vec<Record>,
-    /// The records of the file that this build does not understand.
-    #[serde(skip)]
-    pub(crate) unknown: Unknown,
 }
 
 impl Run {
     pub(crate) fn has_failures(&self) -> bool {
         self.records.iter().any(|record| matches!(record.outcome, Outcome::Failed(_)))
-    }
-}
-
-/// Records that this build does not understand, because it lacks their case or runtime.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Unknown {
-    pub(crate) records: usize,
-    /// What they are of, as the file has it: "runtime of case".
-    pub(crate) names: BTreeSet<String>,
-}
-
-impl Unknown {
-    /// One sentence about them, or `None` if everything is known.
-    pub(crate) fn sentence(&self) -> Option<String> {
-        let names: Vec<_> = self.names.iter().map(String::as_str).take(6).collect();
-        let more = if self.names.len() > names.len() { ", ..." } else { "" };
-        let (count, names) = (self.records, names.join(", "));
-        (count > 0)
-            .then(|| format!("records that this build does not know were left out, {count} in all: {names}{more}"))
     }
 }
 
@@ -146,7 +133,6 @@ pub(crate) mod tests {
             absent: Vec::new(),
             disturbance: Disturbance::default(),
             records: (0..3).flat_map(of).collect(),
-            unknown: Unknown::default(),
         }
     }
 

@@ -15,6 +15,27 @@ pub(crate) struct Key {
     pub(crate) runtime: RuntimeId,
 }
 
+/// What a figure is divided by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Against {
+    /// Something measured in the same process.
+    Reference(Reference),
+    /// Another runtime in the same round, right before or after.
+    Runtime(RuntimeId),
+    /// A post in the same process; of the figure only what that runtime did not need in the same round.
+    PostOver(RuntimeId),
+}
+
+impl Against {
+    pub(crate) fn name(self) -> String {
+        match self {
+            Self::Reference(reference) => reference.name().to_owned(),
+            Self::Runtime(runtime) => runtime.name().to_owned(),
+            Self::PostOver(runtime) => format!("post over {}", runtime.name()),
+        }
+    }
+}
+
 /// Each round's median of one runner's samples and of its references.
 #[derive(Clone, Debug, Default)]
 struct Rounds {
@@ -36,18 +57,6 @@ impl Figures {
         figures
     }
 
-    /// The cases and sizes that were run, in order.
-    pub(crate) fn groups(&self) -> Vec<(Case, usize)> {
-        let mut groups: Vec<_> = self.0.keys().map(|key| (key.case, key.threads)).collect();
-        groups.dedup();
-        groups
-    }
-
-    /// The runtimes that were run for one case and size, in order.
-    pub(crate) fn runtimes(&self, case: Case, threads: usize) -> Vec<RuntimeId> {
-        self.0.keys().filter(|key| key.case == case && key.threads == threads).map(|key| key.runtime).collect()
-    }
-
     /// What was run, also where it failed, in order.
     pub(crate) fn keys(&self) -> impl Iterator<Item = Key> {
         self.0.keys().copied()
@@ -55,6 +64,23 @@ impl Figures {
 
     pub(crate) fn has(&self, key: Key) -> bool {
         self.0.contains_key(&key)
+    }
+
+    /// The cases and sizes that were run, in order.
+    pub(crate) fn groups(&self) -> Vec<(Case, usize)> {
+        let mut groups: Vec<_> = self.keys().map(|key| (key.case, key.threads)).collect();
+        groups.dedup();
+        groups
+    }
+
+    /// The largest team of a case.
+    pub(crate) fn largest(&self, case: Case) -> Option<usize> {
+        self.keys().filter(|key| key.case == case).map(|key| key.threads).max()
+    }
+
+    /// The runtimes that were run for one case and size, in order.
+    pub(crate) fn runtimes(&self, case: Case, threads: usize) -> impl Iterator<Item = RuntimeId> {
+        self.keys().filter(move |key| (key.case, key.threads) == (case, threads)).map(|key| key.runtime)
     }
 
     /// The figure of each round.
@@ -66,57 +92,44 @@ impl Figures {
         Spread::of(&self.rounds(key))
     }
 
-    /// The figure of each round as a multiple of a reference that was measured in the same process; `None` where it was
-    /// not.
-    pub(crate) fn multiples(&self, key: Key, reference: Reference) -> Option<Vec<f64>> {
+    /// The ratio of each round; `None` if that was not measured at all.
+    pub(crate) fn ratios(&self, key: Key, against: Against) -> Option<Vec<f64>> {
         let rounds = self.0.get(&key)?;
-        Some(ratios(&rounds.values, rounds.references.get(&reference)?, 0.0))
+        let values_of = |runtime| self.0.get(&Key { runtime, ..key }).map(|rounds| &rounds.values);
+        let (units, base, least) = match against {
+            Against::Reference(reference) => (rounds.references.get(&reference)?, None, 0.0),
+            Against::Runtime(runtime) => (values_of(runtime)?, None, least(key.case.unit())),
+            Against::PostOver(runtime) => {
+                (rounds.references.get(&Reference::Post)?, Some(values_of(runtime)?), f64::NEG_INFINITY)
+            }
+        };
+        let ratio = |(round, value): (&usize, &f64)| {
+            let unit = units.get(round)?.max(least);
+            let base = base.map_or(Some(&0.0), |base| base.get(round))?;
+            (unit > 0.0).then(|| (value - base).max(least) / unit)
+        };
+        Some(rounds.values.iter().filter_map(ratio).collect())
     }
 
-    /// How many times as long as a reference that was measured in the same process.
-    pub(crate) fn to_reference(&self, key: Key, reference: Reference) -> Option<Spread> {
-        Spread::of(&self.multiples(key, reference)?)
-    }
-
-    /// How many times as long as another runtime took in the same round, right before or after.
-    pub(crate) fn to_runtime(&self, key: Key, other: RuntimeId) -> Option<Spread> {
-        let others = self.0.get(&Key { runtime: other, ..key })?;
-        Spread::of(&ratios(&self.0.get(&key)?.values, &others.values, least(key.case.unit())))
-    }
-
-    /// How much longer than another runtime in the same round, in units of a reference that was measured in the same
-    /// process.
-    pub(crate) fn excess(&self, key: Key, other: RuntimeId, reference: Reference) -> Option<Spread> {
-        let (rounds, others) = (self.0.get(&key)?, self.0.get(&Key { runtime: other, ..key })?);
-        let longer = |(round, value): (&usize, &f64)| Some((*round, value - others.values.get(round)?));
-        let longer = rounds.values.iter().filter_map(longer).collect();
-        Spread::of(&ratios(&longer, rounds.references.get(&reference)?, f64::NEG_INFINITY))
+    pub(crate) fn ratio(&self, key: Key, against: Against) -> Option<Spread> {
+        Spread::of(&self.ratios(key, against)?)
     }
 
     /// A reference itself, over all runners of a case and size.
     pub(crate) fn reference(&self, case: Case, threads: usize, reference: Reference) -> Option<Spread> {
         let of_group = self.0.iter().filter(|(key, _)| key.case == case && key.threads == threads);
-        let values: Vec<f64> = of_group
-            .filter_map(|(_, rounds)| rounds.references.get(&reference))
-            .flat_map(|rounds| rounds.values().copied())
-            .collect();
-        Spread::of(&values)
+        let rounds = of_group.filter_map(|(_, rounds)| rounds.references.get(&reference));
+        Spread::of(&rounds.flat_map(|rounds| rounds.values().copied()).collect::<Vec<_>>())
     }
 }
 
 impl Rounds {
     fn add(&mut self, record: &Record) {
-        let measured = match &record.outcome {
-            Outcome::Failed(_) => return,
-            Outcome::Measured(measured) => measured,
-        };
-        if let Some(value) = median(&measured.samples) {
-            self.values.insert(record.round, value);
-        }
+        let Outcome::Measured(measured) = &record.outcome else { return };
+        self.values.extend(median(&measured.samples).map(|value| (record.round, value)));
         for (reference, samples) in &measured.references {
-            if let Some(value) = median(samples) {
-                self.references.entry(*reference).or_default().insert(record.round, value);
-            }
+            let rounds = self.references.entry(*reference).or_default();
+            rounds.extend(median(samples).map(|value| (record.round, value)));
         }
     }
 }
@@ -127,12 +140,6 @@ pub(crate) const fn least(unit: Unit) -> f64 {
         Unit::Nanoseconds | Unit::Regions => 0.0,
         Unit::PercentOfCpu => 0.1,
     }
-}
-
-fn ratios(values: &BTreeMap<usize, f64>, units: &BTreeMap<usize, f64>, least: f64) -> Vec<f64> {
-    let unit = |round: &usize| units.get(round).map(|unit| unit.max(least)).filter(|unit| *unit > 0.0);
-    let ratio = |(round, value): (&usize, &f64)| unit(round).map(|unit| value.max(least) / unit);
-    values.iter().filter_map(ratio).collect()
 }
 
 #[cfg(test)]
@@ -153,20 +160,21 @@ pub(crate) mod tests {
     #[test]
     fn ratios_are_taken_within_a_round() {
         let (hive, rival) = (key(RuntimeId::Hive), key(RuntimeId::Libgomp));
+        let both = |value| [(Reference::RoundTrip, value), (Reference::Post, value)];
         let records = [
-            record(hive, 0, &[90.0, 100.0, 500.0], &[(Reference::RoundTrip, 100.0)]),
-            record(rival, 0, &[300.0], &[(Reference::RoundTrip, 100.0)]),
-            record(rival, 1, &[1500.0], &[(Reference::RoundTrip, 500.0)]),
-            record(hive, 1, &[500.0], &[(Reference::RoundTrip, 500.0)]),
+            record(hive, 0, &[90.0, 100.0, 500.0], &both(100.0)),
+            record(rival, 0, &[300.0], &both(100.0)),
+            record(rival, 1, &[1500.0], &both(500.0)),
+            record(hive, 1, &[500.0], &both(500.0)),
         ];
         let figures = Figures::of(&records);
         assert_eq!(figures.value(hive).unwrap().median, 300.0);
-        assert_eq!(figures.to_reference(hive, Reference::RoundTrip).unwrap().median, 1.0);
-        let ratio = figures.to_runtime(rival, RuntimeId::Hive).unwrap();
+        assert_eq!(figures.ratio(hive, Against::Reference(Reference::RoundTrip)).unwrap().median, 1.0);
+        let ratio = figures.ratio(rival, Against::Runtime(RuntimeId::Hive)).unwrap();
         assert_eq!((ratio.median, ratio.lower_quartile, ratio.rounds), (3.0, 3.0, 2));
         assert_eq!(figures.reference(Case::Region, 2, Reference::RoundTrip).unwrap().median, 300.0);
-        assert_eq!(figures.excess(rival, RuntimeId::Hive, Reference::RoundTrip).unwrap().median, 2.0);
-        assert_eq!(figures.excess(hive, RuntimeId::Libgomp, Reference::RoundTrip).unwrap().median, -2.0);
+        assert_eq!(figures.ratio(rival, Against::PostOver(RuntimeId::Hive)).unwrap().median, 2.0);
+        assert_eq!(figures.ratio(hive, Against::PostOver(RuntimeId::Libgomp)).unwrap().median, -2.0);
         assert_eq!(figures.groups(), [(Case::Region, 2)]);
     }
 
@@ -177,6 +185,6 @@ pub(crate) mod tests {
         broken.outcome = Outcome::Failed("gone".to_owned());
         let figures = Figures::of(&[broken, record(hive, 1, &[5.0], &[])]);
         assert_eq!(figures.value(hive).unwrap().rounds, 1);
-        assert_eq!(figures.to_runtime(hive, RuntimeId::Libomp), None);
+        assert_eq!(figures.ratio(hive, Against::Runtime(RuntimeId::Libomp)), None);
     }
 }

@@ -3,9 +3,8 @@
 use std::fmt::Write;
 
 use super::figures::Figures;
-use super::notes::notes;
-use super::ranking::Ranking;
-use super::{protocols, tables, targets};
+use super::ranking::Row;
+use super::{notes, protocols, ranking, tables, targets};
 use crate::record::Run;
 
 const LEGEND: &str = "\
@@ -17,26 +16,18 @@ wider than half of the value.";
 
 /// Every table.
 pub(super) fn text(run: &Run, figures: &Figures) -> String {
-    let ranking = Ranking::of(figures);
-    format!("{}\n{}\n{}", measured(run, figures), ranking.text(), targets::text(figures))
-}
-
-/// Everything that was measured.
-fn measured(run: &Run, figures: &Figures) -> String {
     let mut text = head(run);
     for (case, threads) in figures.groups() {
-        text.push('\n');
-        text.push_str(&tables::group(figures, case, threads));
+        text = text + "\n" + &tables::group(figures, case, threads);
     }
     let protocols = protocols::all(figures);
     if !protocols.is_empty() {
-        let _ = write!(text, "\n{protocols}");
+        text = text + "\n" + &protocols;
     }
-    let _ = writeln!(text, "\n{LEGEND}");
-    for note in notes(run) {
-        let _ = writeln!(text, "{note}");
-    }
-    text
+    let notes = [notes::absent(run), notes::troubles(run)].concat();
+    let notes: String = notes.iter().map(|note| format!("{note}\n")).collect();
+    let ranking = ranking::text(&Row::all(figures));
+    format!("{text}\n{LEGEND}\n{notes}\n{ranking}\n{}", targets::text(figures))
 }
 
 fn head(run: &Run) -> String {

@@ -3,19 +3,20 @@
 pub(crate) mod figures;
 mod full;
 mod layout;
-pub(crate) mod notes;
+mod notes;
 mod protocols;
 pub(crate) mod ranking;
 mod summary;
 pub(crate) mod tables;
-pub(crate) mod targets;
+mod targets;
+
+use std::path::Path;
 
 use crate::record::Run;
 use figures::Figures;
 
-pub(crate) use summary::Files;
-
 /// The report as text: what fits one screen, or all of it.
-pub(crate) fn text(run: &Run, figures: &Figures, files: Files<'_>, full: bool) -> String {
-    if full { full::text(run, figures) } else { summary::text(run, figures, files) }
+pub(crate) fn text(run: &Run, samples: Option<&Path>, full: bool) -> String {
+    let figures = Figures::of(&run.records);
+    if full { full::text(run, &figures) } else { summary::text(run, &figures, samples) }
 }

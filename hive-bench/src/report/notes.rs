@@ -1,14 +1,20 @@
 //! What a reader must know before any figure: what is absent, what failed, and what disturbed the run.
 
-use crate::record::{Absent, Outcome, Record, Run};
+use crate::record::{Outcome, Record, Run};
 
-/// All notes: absent runtimes, failed runners, threads on the wrong CPU, a machine that was not idle.
-pub(crate) fn notes(run: &Run) -> Vec<String> {
-    let absent = |Absent { runtime, reason }: &Absent| format!("{} is absent: {reason}", runtime.name());
-    run.absent.iter().map(absent).chain(troubles(run)).collect()
+/// The runtimes that could not be had, those with one reason together.
+pub(super) fn absent(run: &Run) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for absent in &run.absent {
+        match reasons.iter_mut().find(|(reason, _)| *reason == absent.reason) {
+            Some((_, names)) => names.push(absent.runtime.name()),
+            None => reasons.push((&absent.reason, vec![absent.runtime.name()])),
+        }
+    }
+    reasons.iter().map(|(reason, names)| format!("absent: {}: {reason}", names.join(", "))).collect()
 }
 
-/// The same notes without absent runtimes.
+/// Failed runners, threads on the wrong CPU, a run that was cut short, a machine that was not idle.
 pub(super) fn troubles(run: &Run) -> Vec<String> {
     let cpus = &run.machine.cpus;
     let mut notes: Vec<String> = run.records.iter().filter_map(|record| trouble(record, cpus)).collect();
@@ -20,9 +26,7 @@ pub(super) fn troubles(run: &Run) -> Vec<String> {
             run.left_out
         ));
     }
-    notes.extend(run.unknown.sentence().map(|unknown| format!("warning: {unknown}")));
-    let warnings = run.disturbance.warnings();
-    notes.extend(warnings.into_iter().map(|warning| format!("warning: {warning}")));
+    notes.extend(run.disturbance.warnings().into_iter().map(|warning| format!("warning: {warning}")));
     notes
 }
 

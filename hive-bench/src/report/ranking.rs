@@ -1,24 +1,22 @@
 //! The ranking: hive against the best rival, case by case. A loss is named as plainly as a win, and comes first.
 
-use std::fmt::Write;
+use std::cmp::Ordering;
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{Table, presets};
 
 use crate::catalog::{Case, RuntimeId};
-use crate::report::figures::{Figures, Key};
-use crate::report::tables::{amount, number};
+use crate::report::figures::{Against, Figures, Key};
+use crate::report::tables::{aligned, amount, number};
 use crate::stats::{Doubt, Spread};
 
 /// A ratio this close to 1 counts as equal.
 const LEVEL: f64 = 0.03;
 
-pub(crate) const TITLE: &str = "hive against the best rival, case by case";
-
 /// How to read the table.
-pub(crate) const LEGEND: &str = "\
+const LEGEND: &str = "\
 The best rival is the one with the lowest median; rivals are all runtimes but hive's own and sequential.
-\"x rival\": how many times as long as the rival hive took, in the same round: less than 1 is better; beside
-it the middle half of the rounds. Level: within 3 %. Inconclusive: fewer than three rounds, or rounds that do not
+Ratio: how many times as long as the rival hive took, in the same round: less than 1 is better; beside it
+the quartiles over the rounds. Level: within 3 %. Inconclusive: fewer than three rounds, or rounds that do not
 agree on which is faster. CPU use below 0.1 % counts as 0.1 %.";
 
 /// How hive compares with its best rival in one case, the worst first.
@@ -29,26 +27,24 @@ pub(crate) enum Relation {
     Inconclusive,
     Level,
     Ahead,
+    /// There is no rival that was measured.
+    Alone,
 }
 
 impl Relation {
-    const ALL: [Self; 5] = [Self::Ahead, Self::Level, Self::Behind, Self::Inconclusive, Self::Failed];
-
-    pub(crate) const fn name(self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self {
             Self::Failed => "failed",
             Self::Behind => "behind",
             Self::Inconclusive => "inconclusive",
             Self::Level => "level",
             Self::Ahead => "ahead",
+            Self::Alone => "no rival",
         }
     }
 
-    /// What a ratio of hive to its rival says; `None` stands for a hive that failed.
-    fn of(ratio: Option<Spread>) -> Self {
-        let Some(ratio) = ratio else {
-            return Self::Failed;
-        };
+    /// What a ratio of hive to its rival says.
+    fn of(ratio: Spread) -> Self {
         let near = |value: f64| (value - 1.0).abs() <= LEVEL;
         match ratio.doubt_as_comparison() {
             Some(Doubt::FewRounds) => Self::Inconclusive,
@@ -63,120 +59,126 @@ impl Relation {
 
 /// hive and its best rival in one case at one size.
 #[derive(Clone, Debug)]
-pub(crate) struct Ranked {
+pub(crate) struct Row {
     pub(crate) case: Case,
-    pub(crate) threads: usize,
+    threads: usize,
     /// `None` where hive failed.
-    pub(crate) hive: Option<Spread>,
-    pub(crate) rival: RuntimeId,
-    pub(crate) rival_value: Spread,
+    hive: Option<Spread>,
+    pub(crate) rival: Option<(RuntimeId, Spread)>,
     /// hive's time as a multiple of the rival's.
-    pub(crate) ratio: Option<Spread>,
+    ratio: Option<Spread>,
     pub(crate) relation: Relation,
 }
 
-impl Ranked {
-    /// `None` where hive was not run, or no rival has a figure.
-    pub(crate) fn of(figures: &Figures, case: Case, threads: usize) -> Option<Self> {
-        let hive = Key { case, threads, runtime: RuntimeId::Hive };
-        let has_hive = figures.runtimes(case, threads).contains(&RuntimeId::Hive);
-        let (rival, rival_value) = best_rivals(figures, case, threads).into_iter().next().filter(|_| has_hive)?;
-        let ratio = figures.to_runtime(hive, rival);
-        let value = figures.value(hive);
-        // The cost of a construct can come out negative, when the machine changes its pace meanwhile. Then there is no
-        // ratio.
-        let relation = if ratio.is_none() && value.is_some() { Relation::Inconclusive } else { Relation::of(ratio) };
-        Some(Self { case, threads, hive: value, rival, rival_value, ratio, relation })
+impl Row {
+    /// All cases in which hive was run, in order.
+    pub(crate) fn all(figures: &Figures) -> Vec<Self> {
+        figures.groups().into_iter().filter_map(|(case, threads)| Self::of(figures, case, threads)).collect()
     }
 
-    /// The cells of its row in the table.
-    pub(crate) fn cells(&self) -> [String; 8] {
-        let amount = |value: f64| amount(value, self.case.unit());
-        let spread = |spread: Spread| match spread.rounds {
-            1 => "one round".to_owned(),
-            _ => format!("{} - {}", number(spread.lower_quartile), number(spread.upper_quartile)),
+    fn of(figures: &Figures, case: Case, threads: usize) -> Option<Self> {
+        let key = Key { case, threads, runtime: RuntimeId::Hive };
+        let hive = figures.has(key).then(|| figures.value(key))?;
+        let value = |runtime| Some((runtime, figures.value(Key { runtime, ..key })?));
+        let rivals = figures.runtimes(case, threads).filter(|runtime| !runtime.is_hive() && !runtime.is_sequential());
+        let rival = rivals.filter_map(value).min_by(|(_, a), (_, b)| a.median.total_cmp(&b.median));
+        let ratio = rival.and_then(|(rival, _)| figures.ratio(key, Against::Runtime(rival)));
+        let relation = match (hive, rival, ratio) {
+            (None, ..) => Relation::Failed,
+            (_, None, _) => Relation::Alone,
+            // The cost of a construct can come out negative, when the machine changes its pace meanwhile. Then there is
+            // no ratio.
+            (.., None) => Relation::Inconclusive,
+            (.., Some(ratio)) => Relation::of(ratio),
         };
+        Some(Self { case, threads, hive, rival, ratio, relation })
+    }
+
+    /// A case and the size of its team.
+    pub(crate) fn name(&self) -> String {
+        format!("{}/{}", self.case.name(), self.threads)
+    }
+
+    /// How many times as long as its rival hive took; zero without a ratio.
+    pub(crate) fn factor(&self) -> f64 {
+        self.ratio.map_or(0.0, |ratio| ratio.median)
+    }
+
+    /// Orders by how badly hive does, the worst first. A case without a rival comes last.
+    pub(crate) fn worst_first(&self, other: &Self) -> Ordering {
+        self.relation.cmp(&other.relation).then(other.factor().total_cmp(&self.factor()))
+    }
+
+    /// The cells of its row in the table: see `HEADER`.
+    pub(crate) fn cells(&self) -> [String; 7] {
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        let amount = |spread: Spread| amount(spread.median, self.case.unit());
+        let quartiles = |ratio: Spread| match ratio.rounds {
+            1 => "one round".to_owned(),
+            _ => format!("{}-{}", number(ratio.lower_quartile), number(ratio.upper_quartile)),
+        };
         [
-            self.case.name().to_owned(),
-            self.threads.to_string(),
-            or_dash(self.hive.map(|hive| amount(hive.median))),
-            self.rival.name().to_owned(),
-            amount(self.rival_value.median),
+            self.name(),
+            or_dash(self.hive.map(amount)),
+            or_dash(self.rival.map(|(rival, _)| short_name(rival).to_owned())),
+            or_dash(self.rival.map(|(_, value)| amount(value))),
             or_dash(self.ratio.map(|ratio| number(ratio.median))),
-            or_dash(self.ratio.map(spread)),
+            or_dash(self.ratio.map(quartiles)),
             self.relation.name().to_owned(),
         ]
     }
 }
 
-pub(crate) const HEADER: [&str; 8] =
-    ["case", "of", "hive", "best rival", "its median", "x rival", "middle half", "hive is"];
-
-/// hive's rivals in one case at one size, the best first.
-pub(crate) fn best_rivals(figures: &Figures, case: Case, threads: usize) -> Vec<(RuntimeId, Spread)> {
-    let is_rival = |runtime: &RuntimeId| !runtime.is_hive() && !runtime.is_sequential();
-    let rivals = figures.runtimes(case, threads).into_iter().filter(is_rival);
-    let value = |runtime| Some((runtime, figures.value(Key { case, threads, runtime })?));
-    let mut rivals: Vec<_> = rivals.filter_map(value).collect();
-    rivals.sort_by(|(_, a), (_, b)| a.median.total_cmp(&b.median));
-    rivals
+/// A name that leaves room for the rest of a line on a screen.
+const fn short_name(runtime: RuntimeId) -> &'static str {
+    match runtime {
+        RuntimeId::HiveBesideRayon => "hive and rayon",
+        _ => runtime.name(),
+    }
 }
 
-/// All cases in which hive had a rival.
-#[derive(Clone, Debug)]
-pub(crate) struct Ranking(pub(crate) Vec<Ranked>);
+const HEADER: [&str; 7] = ["case/threads", "hive", "best rival", "its", "ratio", "quartiles", "hive is"];
 
-impl Ranking {
-    pub(crate) fn of(figures: &Figures) -> Self {
-        let groups = figures.groups().into_iter();
-        let mut ranking: Vec<_> = groups.filter_map(|(case, threads)| Ranked::of(figures, case, threads)).collect();
-        ranking.sort_by_key(|ranked| ranked.relation);
-        Self(ranking)
-    }
+/// A line for each row.
+pub(crate) fn table<'r>(rows: impl Iterator<Item = &'r Row>) -> Table {
+    aligned(HEADER, rows.map(Row::cells), &[0, 2, 6])
+}
 
-    /// How often there is each relation, in one sentence.
-    pub(crate) fn sentence(&self) -> String {
-        let count = |relation| self.0.iter().filter(|ranked| ranked.relation == relation).count();
-        let always = |relation: &Relation| *relation != Relation::Failed || count(Relation::Failed) > 0;
-        let counts = Relation::ALL
-            .into_iter()
-            .filter(always)
-            .map(|relation| format!("{} in {}", relation.name(), count(relation)));
-        format!("hive is {}.", counts.collect::<Vec<_>>().join(", "))
+/// How often there is each relation, in one sentence.
+pub(crate) fn sentence(rows: &[Row]) -> String {
+    if rows.iter().all(|row| row.rival.is_none()) {
+        return "hive had no rival in this run.".to_owned();
     }
+    let count = |relation: Relation| rows.iter().filter(|row| row.relation == relation).count();
+    let mut counts: Vec<String> = [Relation::Ahead, Relation::Level, Relation::Behind, Relation::Inconclusive]
+        .map(|relation| format!("{} in {}", relation.name(), count(relation)))
+        .to_vec();
+    if count(Relation::Failed) > 0 {
+        counts.push(format!("failed in {}", count(Relation::Failed)));
+    }
+    format!("hive is {}.", counts.join(", "))
+}
 
-    /// For a terminal.
-    pub(crate) fn text(&self) -> String {
-        if self.0.is_empty() {
-            return "ranking: hive had no rival in this run\n".to_owned();
-        }
-        let mut text = format!("ranking: {TITLE}\n{}\n", self.sentence());
-        let mut table = self.table();
-        table.load_style(presets::NOTHING);
-        let _ = writeln!(text, "{}\n", table.trim_fmt());
-        let _ = writeln!(text, "{}", LEGEND);
-        text
-    }
+fn ranked(rows: &[Row]) -> Table {
+    let mut rows: Vec<&Row> = rows.iter().filter(|row| row.rival.is_some()).collect();
+    rows.sort_by_key(|row| row.relation);
+    table(rows.into_iter())
+}
 
-    /// For a README.
-    pub(crate) fn markdown(&self) -> String {
-        let mut table = self.table();
-        table.load_style(presets::ASCII_MARKDOWN);
-        format!("{}\n\n{table}\n\n{LEGEND}\n", self.sentence())
+/// For a terminal.
+pub(crate) fn text(rows: &[Row]) -> String {
+    let (sentence, table) = (sentence(rows), ranked(rows));
+    if table.is_empty() {
+        return format!("ranking: {sentence}\n");
     }
+    format!("ranking: hive against the best rival, case by case\n{sentence}\n{}\n\n{LEGEND}\n", table.trim_fmt())
+}
 
-    fn table(&self) -> Table {
-        let mut table = Table::new();
-        table.set_header(HEADER);
-        table.add_rows(self.0.iter().map(Ranked::cells));
-        for column in [1, 2, 4, 5, 6] {
-            if let Some(column) = table.column_mut(column) {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
-        table
-    }
+/// For a README.
+pub(crate) fn markdown(rows: &[Row]) -> String {
+    let mut table = ranked(rows);
+    table.load_style(presets::ASCII_MARKDOWN);
+    format!("{}\n\n{table}\n\n{LEGEND}\n", sentence(rows))
 }
 
 #[cfg(test)]
@@ -186,7 +188,7 @@ mod tests {
     use crate::report::figures::tests::{key, record};
 
     fn relation(ratios: &[f64]) -> Relation {
-        Relation::of(Spread::of(ratios))
+        Relation::of(Spread::of(ratios).unwrap())
     }
 
     #[test]
@@ -197,7 +199,6 @@ mod tests {
         assert_eq!(relation(&[1.01, 1.02, 1.5]), Relation::Level);
         assert_eq!(relation(&[0.8, 1.0, 1.3]), Relation::Inconclusive);
         assert_eq!(relation(&[0.5, 0.5]), Relation::Inconclusive);
-        assert_eq!(relation(&[]), Relation::Failed);
     }
 
     fn records<const N: usize>(of: impl Fn(usize) -> [(Key, f64); N]) -> Vec<crate::record::Record> {
@@ -215,13 +216,13 @@ mod tests {
                 (of(RuntimeId::ForkUnion, Case::Reduce), 50.0),
             ]
         }));
-        let ranking = Ranking::of(&figures);
-        assert_eq!(ranking.sentence(), "hive is ahead in 1, level in 0, behind in 1, inconclusive in 0.");
-        let text = ranking.text();
+        let rows = Row::all(&figures);
+        assert_eq!(sentence(&rows), "hive is ahead in 1, level in 0, behind in 1, inconclusive in 0.");
+        let text = text(&rows);
         let place = |name: &str| text.find(name).unwrap_or_else(|| panic!("{name} is missing: {text}"));
         assert!(place("forkunion") < place("libomp"), "{text}");
         assert!(text.contains("1.40") && text.contains("0.25"), "{text}");
-        assert!(ranking.markdown().contains("| reduce | "), "{}", ranking.markdown());
+        assert!(markdown(&rows).contains("| reduce/2 "), "{}", markdown(&rows));
     }
 
     #[test]
@@ -235,8 +236,8 @@ mod tests {
                 (key(RuntimeId::StdScope), 300.0),
             ]
         }));
-        let ranking = Ranking::of(&figures).0;
-        assert_eq!((ranking.len(), ranking[0].rival), (1, RuntimeId::StdScope));
+        let rows = Row::all(&figures);
+        assert_eq!((rows.len(), rows[0].rival.unwrap().0), (1, RuntimeId::StdScope));
     }
 
     #[test]
@@ -250,7 +251,7 @@ mod tests {
                 (of(RuntimeId::ForkUnion), 99.0),
             ]
         }));
-        assert_eq!(Ranking::of(&figures).0[0].relation, Relation::Level);
+        assert_eq!(Row::all(&figures)[0].relation, Relation::Level);
     }
 
     #[test]
@@ -258,6 +259,7 @@ mod tests {
         let mut broken = record(key(RuntimeId::Hive), 0, &[], &[]);
         broken.outcome = Outcome::Failed("gone".to_owned());
         let figures = Figures::of(&[broken, record(key(RuntimeId::Libomp), 0, &[5.0], &[])]);
-        assert!(Ranking::of(&figures).sentence().ends_with("failed in 1."), "{}", Ranking::of(&figures).sentence());
+        let said = sentence(&Row::all(&figures));
+        assert!(said.ends_with("failed in 1."), "{said}");
     }
 }

@@ -1,114 +1,60 @@
 //! The figures as text, a table for each case and size.
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, Row, Table, presets};
 
 use crate::catalog::{Case, RuntimeId, Unit};
 use crate::record::Reference;
-use crate::report::figures::{Figures, Key};
+use crate::report::figures::{Against, Figures, Key};
 use crate::stats::Doubt;
 
-/// What a column of ratios compares with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Against {
-    /// Something measured in the same process.
-    Reference(Reference),
-    /// Another runtime in the same round.
-    Runtime(RuntimeId),
-    /// What is left over when the plain loop is taken away, in posts.
-    PostOverSequential,
-}
-
-impl Against {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Reference(reference) => reference_name(reference),
-            Self::Runtime(runtime) => runtime.name(),
-            Self::PostOverSequential => "post over sequential",
+/// A table without lines, in which all columns but those of words are of numbers.
+pub(crate) fn aligned<R: Into<Row>>(header: impl Into<Row>, rows: impl Iterator<Item = R>, words: &[usize]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(header).add_rows(rows);
+    for (place, column) in table.column_iter_mut().enumerate() {
+        if !words.contains(&place) {
+            column.set_cell_alignment(CellAlignment::Right);
         }
     }
-
-    fn ratio(self, figures: &Figures, key: Key) -> String {
-        let (spread, doubt) = match self {
-            Self::Runtime(runtime) if runtime == key.runtime => return "1 ".to_owned(),
-            Self::Runtime(runtime) => {
-                let spread = figures.to_runtime(key, runtime);
-                (spread, spread.and_then(|spread| spread.doubt_as_comparison()))
-            }
-            Self::PostOverSequential => {
-                let spread = figures.excess(key, RuntimeId::Sequential, Reference::Post);
-                (spread, spread.and_then(|spread| spread.doubt_as_measure()))
-            }
-            Self::Reference(reference) => {
-                let spread = figures.to_reference(key, reference);
-                (spread, spread.and_then(|spread| spread.doubt_as_measure()))
-            }
-        };
-        let mark = doubt.map_or(' ', Doubt::mark);
-        spread.map_or_else(|| "- ".to_owned(), |spread| format!("{}{mark}", number(spread.median)))
-    }
-}
-
-pub(crate) const fn reference_name(reference: Reference) -> &'static str {
-    match reference {
-        Reference::RoundTrip => "round trip",
-        Reference::HandOver => "hand-over",
-        Reference::Post => "post",
-        Reference::Mutex => "mutex",
-        Reference::Mean => "mean",
-    }
+    table
 }
 
 /// The ratios that mean something for a case.
 fn ratios(case: Case, threads: usize) -> Vec<Against> {
-    let beside = match case {
-        _ if case.unit() == Unit::PercentOfCpu => return Vec::new(),
+    let (hive, sequential) = (Against::Runtime(RuntimeId::Hive), Against::Runtime(RuntimeId::Sequential));
+    let to = Against::Reference;
+    match case {
+        _ if case.unit() == Unit::PercentOfCpu => Vec::new(),
         _ if case.cold_loop().is_some() => {
-            let post = Against::Reference(Reference::Post);
-            vec![Against::Runtime(RuntimeId::Sequential), post, Against::PostOverSequential]
+            vec![sequential, to(Reference::Post), Against::PostOver(RuntimeId::Sequential), hive]
         }
-        Case::CallersTwoQueens => Vec::new(),
-        _ if case.is_of_callers() => vec![Against::Runtime(RuntimeId::Sequential)],
-        _ if case.is_kernel() || case.is_recursion() => vec![Against::Runtime(RuntimeId::Sequential)],
-        _ if case.is_task() => Vec::new(),
-        _ if case.gap().is_some() => {
-            vec![Reference::HandOver, Reference::Post].into_iter().map(Against::Reference).collect()
-        }
-        Case::Region if threads == 1 => {
-            vec![Reference::RoundTrip, Reference::Mutex].into_iter().map(Against::Reference).collect()
-        }
-        Case::AlternatingSizes => {
-            vec![Reference::RoundTrip, Reference::Mean].into_iter().map(Against::Reference).collect()
-        }
-        _ => vec![Against::Reference(Reference::RoundTrip)],
-    };
-    beside.into_iter().chain([Against::Runtime(RuntimeId::Hive)]).collect()
+        Case::CallersTwoQueens => vec![hive],
+        _ if case.is_of_callers() || case.is_kernel() || case.is_recursion() => vec![sequential, hive],
+        _ if case.is_task() => vec![hive],
+        _ if case.gap().is_some() => vec![to(Reference::HandOver), to(Reference::Post), hive],
+        Case::Region if threads == 1 => vec![to(Reference::RoundTrip), to(Reference::Mutex), hive],
+        Case::AlternatingSizes => vec![to(Reference::RoundTrip), to(Reference::Mean), hive],
+        _ => vec![to(Reference::RoundTrip), hive],
+    }
 }
 
 /// One case at one size.
 pub(crate) fn group(figures: &Figures, case: Case, threads: usize) -> String {
     let ratios = ratios(case, threads);
-    let mut table = Table::new();
     let titles = ratios.iter().map(|against| format!("x {}", against.name()));
-    let header = ["", "median", "middle half"].into_iter().map(str::to_owned).chain(titles);
-    table.load_style(presets::NOTHING).set_header(header);
-    for runtime in figures.runtimes(case, threads) {
-        table.add_row(row(figures, Key { case, threads, runtime }, &ratios));
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    let header = ["", "median", "middle half"].map(str::to_owned).into_iter().chain(titles);
+    let rows = figures.runtimes(case, threads).map(|runtime| row(figures, Key { case, threads, runtime }, &ratios));
+    let table = aligned(header.collect::<Vec<_>>(), rows, &[0]);
     let beside = references(figures, case, threads, &ratios);
     format!("{} of {threads}: {}{beside}\n{}\n", case.name(), case.help(), table.trim_fmt())
 }
 
 /// The references' own values.
 fn references(figures: &Figures, case: Case, threads: usize, ratios: &[Against]) -> String {
-    let value = |against: &Against| match against {
-        Against::Reference(reference) => {
-            let spread = figures.reference(case, threads, *reference)?;
-            Some(format!("{} {}", against.name(), time(spread.median)))
-        }
-        Against::Runtime(_) | Against::PostOverSequential => None,
+    let value = |against: &Against| {
+        let Against::Reference(reference) = against else { return None };
+        let spread = figures.reference(case, threads, *reference)?;
+        Some(format!("{} {}", reference.name(), amount(spread.median, Unit::Nanoseconds)))
     };
     let values: Vec<String> = ratios.iter().filter_map(value).collect();
     if values.is_empty() { String::new() } else { format!(" ({})", values.join(", ")) }
@@ -119,24 +65,38 @@ fn row(figures: &Figures, key: Key, ratios: &[Against]) -> Vec<String> {
     let Some(value) = figures.value(key) else {
         return vec![name, "failed".to_owned()];
     };
-    let unit = key.case.unit();
-    let (lower, upper) = (amount(value.lower_quartile, unit), amount(value.upper_quartile, unit));
+    let amount = |value| amount(value, key.case.unit());
+    let (lower, upper) = (amount(value.lower_quartile), amount(value.upper_quartile));
     let spread = if value.rounds == 1 { "one round".to_owned() } else { format!("{lower} - {upper}") };
-    let ratios = ratios.iter().map(|against| against.ratio(figures, key));
-    [name, amount(value.median, unit), spread].into_iter().chain(ratios).collect()
+    let ratios = ratios.iter().map(|against| ratio(figures, key, *against));
+    [name, amount(value.median), spread].into_iter().chain(ratios).collect()
+}
+
+/// A ratio with the mark of what speaks against it.
+fn ratio(figures: &Figures, key: Key, against: Against) -> String {
+    if against == Against::Runtime(key.runtime) {
+        return "1 ".to_owned();
+    }
+    let Some(spread) = figures.ratio(key, against) else { return "- ".to_owned() };
+    let compared = matches!(against, Against::Runtime(_));
+    let doubt = if compared { spread.doubt_as_comparison() } else { spread.doubt_as_measure() };
+    format!("{}{}", number(spread.median), doubt.map_or(' ', Doubt::mark))
 }
 
 /// A figure with its unit.
 pub(crate) fn amount(value: f64, unit: Unit) -> String {
     match unit {
-        Unit::Nanoseconds => time(value),
+        Unit::Nanoseconds => {
+            let (value, unit) = in_unit(value);
+            format!("{} {unit}", number(value))
+        }
         Unit::PercentOfCpu if value < 1.0 => format!("{value:.3} %"),
         Unit::PercentOfCpu => format!("{value:.1} %"),
         Unit::Regions => number(value),
     }
 }
 
-/// A round figure with its unit, for an axis.
+/// A round figure with its unit, for a curve.
 pub(crate) fn tick(value: f64, unit: Unit) -> String {
     let (value, unit) = match unit {
         Unit::Nanoseconds => in_unit(value * (1.0 + 1e-9)),
@@ -147,11 +107,6 @@ pub(crate) fn tick(value: f64, unit: Unit) -> String {
     let digits = 4 - value.abs().max(1e-9).log10().floor() as i32;
     let factor = 10_f64.powi(digits);
     format!("{} {unit}", (value * factor).round() / factor)
-}
-
-fn time(nanoseconds: f64) -> String {
-    let (value, unit) = in_unit(nanoseconds);
-    format!("{} {unit}", number(value))
 }
 
 /// In the largest unit in which the value is at least one.
@@ -180,12 +135,13 @@ mod tests {
 
     #[test]
     fn times_have_three_figures_and_a_unit() {
-        assert_eq!(time(7.126), "7.13 ns");
-        assert_eq!(time(71.26), "71.3 ns");
-        assert_eq!(time(7126.0), "7.13 us");
-        assert_eq!(time(71.26e6), "71.3 ms");
-        assert_eq!(time(-846.02), "-846 ns");
-        assert_eq!(time(-592_794.3), "-593 us");
+        let amount_of = |value| amount(value, Unit::Nanoseconds);
+        assert_eq!(amount_of(7.126), "7.13 ns");
+        assert_eq!(amount_of(71.26), "71.3 ns");
+        assert_eq!(amount_of(7126.0), "7.13 us");
+        assert_eq!(amount_of(71.26e6), "71.3 ms");
+        assert_eq!(amount_of(-846.02), "-846 ns");
+        assert_eq!(amount_of(-592_794.3), "-593 us");
         assert_eq!(tick(999.9999999999, Unit::Nanoseconds), "1 us");
         assert_eq!(tick(0.5, Unit::Nanoseconds), "0.5 ns");
         assert_eq!(amount(0.0312, Unit::PercentOfCpu), "0.031 %");

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::cases;
 use crate::catalog::{Case, RuntimeId};
-use crate::record::Budget;
-use crate::record::Given;
+use crate::cli::options::Options;
 use crate::record::{Absent, Job, Record};
 use crate::run::launch;
 use crate::run::plan::Step;
@@ -25,37 +24,21 @@ pub(crate) fn what_is_there(wanted: &[RuntimeId]) -> (Vec<RuntimeId>, Vec<Absent
     (present, absent)
 }
 
-/// What holds for all runners.
-#[derive(Clone, Debug)]
-pub(crate) struct Terms {
-    pub(crate) budget: Budget,
-    pub(crate) given: Given,
-    pub(crate) poll: Option<Duration>,
-}
-
-/// How long a run takes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Time {
-    /// As planned.
-    pub(crate) expected: Duration,
-    /// No runner of a later round begins after this; the first round is always complete.
-    pub(crate) deadline: Option<Duration>,
-}
-
-/// Runs all steps in order. Steps of later rounds are dropped when there is no time left.
-pub(crate) fn run(steps: &[Step], cpus: &[usize], terms: &Terms, time: Time) -> Vec<Record> {
-    let Terms { budget, poll, .. } = *terms;
+/// Runs all steps in order, which should take `expected`. Steps of later rounds are dropped when there is no time left;
+/// the first round is always complete.
+pub(crate) fn run(steps: &[Step], cpus: &[usize], options: &Options, expected: Duration) -> Vec<Record> {
+    let budget = options.budget;
     let cases: BTreeSet<Case> = steps.iter().map(|step| step.case).collect();
     let checksums: BTreeMap<_, _> =
         cases.iter().map(|case| (*case, cases::expected_checksum(*case, &budget))).collect();
-    let bar = progress::bar(steps.len(), time.expected);
-    let begin = Instant::now();
-    let has_time = |step: &&Step| step.round == 0 || time.deadline.is_none_or(|deadline| begin.elapsed() < deadline);
+    let bar = progress::bar(steps.len(), expected);
+    let (begin, deadline) = (Instant::now(), options.rounds.deadline());
+    let has_time = |step: &&Step| step.round == 0 || deadline.is_none_or(|deadline| begin.elapsed() < deadline);
     let run_step = |step: &Step| {
         bar.set_message(format!("{}: {} of {}", step.runtime.name(), step.case.name(), step.threads));
         let Step { round, case, threads, runtime } = *step;
-        let given = terms.given.clone();
-        let job = Job { runtime, case, threads, cpus: cpus.to_vec(), budget, checksum: checksums[&case], given, poll };
+        let (given, checksum) = (options.given.clone(), checksums[&case]);
+        let job = Job { runtime, case, threads, cpus: cpus.to_vec(), budget, checksum, given, poll: options.poll };
         let (outcome, seconds) = launch::run(&job);
         bar.inc(1);
         Record { round, runtime, case, threads, seconds, outcome }

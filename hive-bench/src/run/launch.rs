@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use crate::catalog::RuntimeId;
 use crate::record::{Job, Measured, Outcome};
+use crate::run::own_process;
 use crate::runtimes::openmp;
-use crate::system::{machine, start};
+use crate::system::machine;
 
 /// Runs one job. Returns how it ended and how many seconds it took.
 pub(crate) fn run(job: &Job) -> (Outcome, f64) {
@@ -15,13 +16,11 @@ pub(crate) fn run(job: &Job) -> (Outcome, f64) {
 }
 
 fn run_job(job: &Job) -> Result<Measured, String> {
-    let text = serde_json::to_string(job).map_err(|error| format!("cannot write the job: {error}"))?;
     let environment = match job.runtime {
         runtime if runtime.is_openmp() => openmp::environment(runtime, &job.cpus[..job.threads]),
         _ => Vec::new(),
     };
-    let output = start::answer_of(&["runner".to_owned(), text], &environment, time_limit(job))?;
-    serde_json::from_str(&output).map_err(|error| format!("the runner's answer cannot be read: {error}"))
+    own_process::ask_within("runner", job, &environment, time_limit(job))
 }
 
 /// After this the runner is killed. It is far more than a slow machine needs, and more still where other programs want

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::catalog::{Case, RuntimeId};
+use crate::catalog::{Case, RuntimeId, Unit};
 use crate::record::Budget;
 
 /// Time for the suite, with a margin to the 90 s that are promised.
@@ -104,8 +104,7 @@ fn deal_rounds(groups: &mut [Group], budget: &Budget, time: Duration) {
 /// shows all it has to show in the empty region, so its other cases have one round.
 fn default_limit(group: &Group) -> usize {
     match group.case {
-        Case::CpuIdle | Case::CpuParked => 1,
-        _ if group.case.is_idle_use() => 1,
+        _ if group.case.unit() == Unit::PercentOfCpu => 1,
         Case::Region => MOST_ROUNDS,
         _ if group.threads == 1 => 1,
         _ => MOST_ROUNDS,

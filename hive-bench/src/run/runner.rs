@@ -5,35 +5,26 @@ use crate::cases;
 use crate::catalog::{Case, RuntimeId};
 use crate::measure::reference::{hand_over, round_trip};
 use crate::record::{Job, Measured, Reference};
+use crate::run::own_process;
+use crate::runtimes;
 use crate::runtimes::chili::ChiliPool;
+#[cfg(feature = "forkunion")]
+use crate::runtimes::forkunion::ForkUnionPool;
 use crate::runtimes::hive::{HiveTeam, Settings};
-use crate::runtimes::openmp;
+#[cfg(openmp_compiled)]
+use crate::runtimes::in_c::InC;
+#[cfg(openmp_compiled)]
+use crate::runtimes::openmp::OpenMp;
 use crate::runtimes::rayon::RayonPool;
+#[cfg(feature = "rayon-interop")]
+use crate::runtimes::rayon_interop::HiveAndRayon;
 use crate::runtimes::sequential::Sequential;
 use crate::runtimes::std_scope::StdScope;
-use crate::system::exit::{Failure, Outcome};
+use crate::system::exit::Outcome;
 
 /// Does the job that the driver sent, and prints the samples.
 pub(crate) fn main(job: &str) -> Outcome {
-    let job = serde_json::from_str(job).map_err(|error| format!("cannot read the job: {error}"));
-    let measured = job.and_then(|job| measure(&job));
-    let text =
-        |measured| serde_json::to_string(&measured).map_err(|error| format!("cannot write the samples: {error}"));
-    answer(measured.and_then(text))
-}
-
-/// Prints the answer for the driver, or the reason why there is none.
-pub(crate) fn answer(answer: Result<String, String>) -> Outcome {
-    match answer {
-        Ok(text) => {
-            println!("{text}");
-            Ok(())
-        }
-        Err(error) => {
-            eprintln!("{error}");
-            Err(Failure::Silent(1))
-        }
-    }
+    own_process::serve(job, measure)
 }
 
 fn measure(job: &Job) -> Result<Measured, String> {
@@ -55,14 +46,28 @@ fn measure(job: &Job) -> Result<Measured, String> {
     Ok(measured)
 }
 
-pub(crate) fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
+/// A runtime that this build lacks says why.
+fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
     let cpus = job.cpus.get(..job.threads).ok_or("more threads than CPUs")?;
     match job.runtime {
-        _ if job.case == Case::RayonInterop => with_rayon_interop(cpus, job, measured),
-        RuntimeId::HiveC => with_hive_c(cpus, job, measured),
-        runtime if runtime.is_hive() => {
-            HiveTeam::host(cpus, Settings::of(runtime, job.poll), |team| cases::run(team, job, measured))?
+        #[cfg(feature = "rayon-interop")]
+        RuntimeId::HiveBesideRayon => {
+            HiveAndRayon::host_beside(cpus, |team| cases::rayon_interop(team, job, measured))?
         }
+        #[cfg(feature = "rayon-interop")]
+        _ if job.case == Case::RayonInterop => {
+            HiveAndRayon::host_on_hive(cpus, |team| cases::rayon_interop(team, job, measured))?
+        }
+        #[cfg(openmp_compiled)]
+        RuntimeId::HiveC => {
+            HiveTeam::host(cpus, Settings::default(), |team| cases::run(&mut InC(team), job, measured))?
+        }
+        #[cfg(openmp_compiled)]
+        RuntimeId::SequentialC => Sequential::host(cpus, |team| cases::run(&mut InC(team), job, measured)),
+        #[cfg(openmp_compiled)]
+        runtime if runtime.is_openmp() => OpenMp::host(runtime, job.threads, |team| cases::run(team, job, measured))?,
+        #[cfg(feature = "forkunion")]
+        RuntimeId::ForkUnion => ForkUnionPool::host(cpus, |team| cases::run(team, job, measured))?,
         RuntimeId::RayonUnpinned => RayonPool::host_unpinned(cpus.len(), |team| cases::run(team, job, measured))?,
         RuntimeId::RayonWorker => RayonPool::host_worker(cpus, |team| cases::run(team, job, measured))?,
         RuntimeId::RayonOutside if job.case.is_task() => {
@@ -72,66 +77,11 @@ pub(crate) fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String
         RuntimeId::Chili => ChiliPool::host(cpus, |team| cases::tasks::run(team, job, measured)),
         RuntimeId::StdScope => StdScope::host(job.threads, |team| cases::run(team, job, measured)),
         RuntimeId::Sequential => Sequential::host(cpus, |team| cases::run(team, job, measured)),
-        RuntimeId::ForkUnion => with_forkunion(cpus, job, measured),
-        RuntimeId::SequentialC => with_sequential_c(cpus, job, measured),
-        _ => with_openmp(job, measured),
-    }
-}
-
-#[cfg(feature = "rayon-interop")]
-fn with_rayon_interop(cpus: &[usize], job: &Job, measured: &mut Measured) -> Result<(), String> {
-    use crate::runtimes::rayon_interop::HiveAndRayon;
-    match job.runtime {
-        RuntimeId::HiveBesideRayon => {
-            HiveAndRayon::host_beside(cpus, |team| cases::rayon_interop(team, job, measured))?
+        runtime if runtime.is_hive() && runtime != RuntimeId::HiveC => {
+            HiveTeam::host(cpus, Settings::of(runtime, job.poll), |team| cases::run(team, job, measured))?
         }
-        _ => HiveAndRayon::host_on_hive(cpus, |team| cases::rayon_interop(team, job, measured))?,
+        runtime => runtimes::availability(runtime),
     }
-}
-
-#[cfg(not(feature = "rayon-interop"))]
-fn with_rayon_interop(_cpus: &[usize], _job: &Job, _measured: &mut Measured) -> Result<(), String> {
-    Err(crate::runtimes::CANNOT.to_owned())
-}
-
-#[cfg(feature = "forkunion")]
-fn with_forkunion(cpus: &[usize], job: &Job, measured: &mut Measured) -> Result<(), String> {
-    crate::runtimes::forkunion::ForkUnionPool::host(cpus, |team| cases::run(team, job, measured))?
-}
-
-#[cfg(not(feature = "forkunion"))]
-fn with_forkunion(_cpus: &[usize], _job: &Job, _measured: &mut Measured) -> Result<(), String> {
-    crate::runtimes::forkunion::availability()
-}
-
-#[cfg(openmp_compiled)]
-fn with_hive_c(cpus: &[usize], job: &Job, measured: &mut Measured) -> Result<(), String> {
-    crate::runtimes::hive::HiveC::host(cpus, |team| cases::run(team, job, measured))?
-}
-
-#[cfg(not(openmp_compiled))]
-fn with_hive_c(_cpus: &[usize], _job: &Job, _measured: &mut Measured) -> Result<(), String> {
-    openmp::compiled()
-}
-
-#[cfg(openmp_compiled)]
-fn with_sequential_c(cpus: &[usize], job: &Job, measured: &mut Measured) -> Result<(), String> {
-    crate::runtimes::sequential_c::SequentialC::host(cpus, |team| cases::run(team, job, measured))
-}
-
-#[cfg(not(openmp_compiled))]
-fn with_sequential_c(_cpus: &[usize], _job: &Job, _measured: &mut Measured) -> Result<(), String> {
-    openmp::compiled()
-}
-
-#[cfg(openmp_compiled)]
-fn with_openmp(job: &Job, measured: &mut Measured) -> Result<(), String> {
-    openmp::OpenMp::host(job.runtime, job.threads, |team| cases::run(team, job, measured))?
-}
-
-#[cfg(not(openmp_compiled))]
-fn with_openmp(job: &Job, _measured: &mut Measured) -> Result<(), String> {
-    openmp::availability(job.runtime)
 }
 
 #[cfg(test)]
@@ -145,7 +95,7 @@ mod tests {
         let cpus = cpus::in_order_of_use();
         let cpus = vec![cpus[0], *cpus.last().unwrap()];
         // CPU time is counted for all threads, none of which may end meanwhile; threads of other tests do.
-        for case in Case::ALL.iter().copied().filter(|case| case.is_task() && !case.is_idle_use()) {
+        for case in Case::ALL.iter().copied().filter(|case| case.is_task() && case.family() != "idle-use") {
             for runtime in [RuntimeId::Hive, RuntimeId::RayonWorker, RuntimeId::RayonOutside] {
                 let job = Job {
                     runtime,

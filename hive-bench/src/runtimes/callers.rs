@@ -29,8 +29,6 @@ impl Callers for crate::runtimes::std_scope::StdScope {}
 impl Callers for crate::runtimes::forkunion::ForkUnionPool {}
 #[cfg(openmp_compiled)]
 impl Callers for crate::runtimes::openmp::OpenMp {}
-#[cfg(openmp_compiled)]
-impl Callers for crate::runtimes::sequential_c::SequentialC {}
 
 #[cfg(test)]
 pub(crate) mod tests {

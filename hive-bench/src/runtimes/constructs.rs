@@ -49,5 +49,3 @@ impl Constructs for crate::runtimes::sequential::Sequential {}
 impl Constructs for crate::runtimes::std_scope::StdScope {}
 #[cfg(feature = "forkunion")]
 impl Constructs for crate::runtimes::forkunion::ForkUnionPool {}
-#[cfg(openmp_compiled)]
-impl Constructs for crate::runtimes::sequential_c::SequentialC {}

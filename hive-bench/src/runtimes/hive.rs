@@ -2,14 +2,9 @@
 
 mod callers;
 mod constructs;
-#[cfg(openmp_compiled)]
-mod in_c;
 mod loops;
 mod solve;
 mod tasks;
-
-#[cfg(openmp_compiled)]
-pub(crate) use in_c::HiveC;
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};

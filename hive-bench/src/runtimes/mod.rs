@@ -6,6 +6,8 @@ pub(crate) mod chili;
 pub(crate) mod constructs;
 pub(crate) mod forkunion;
 pub(crate) mod hive;
+#[cfg(openmp_compiled)]
+pub(crate) mod in_c;
 pub(crate) mod loops;
 pub(crate) mod openmp;
 pub(crate) mod rayon;
@@ -13,8 +15,6 @@ pub(crate) mod rayon;
 pub(crate) mod rayon_interop;
 mod runtime;
 pub(crate) mod sequential;
-#[cfg(openmp_compiled)]
-pub(crate) mod sequential_c;
 pub(crate) mod solve;
 pub(crate) mod std_scope;
 pub(crate) mod tasks;

@@ -5,9 +5,11 @@ use std::ops::Range;
 
 use crate::kernels::joins::{InOrder, Tree};
 use crate::kernels::search::{self, Node};
+use crate::kernels::sparse::{Scalars, Shares, System};
 use crate::kernels::{jacobi, triad};
 use crate::runtimes::Runtime;
 use crate::runtimes::loops::Loops;
+use crate::runtimes::solve::{OneRegion, Solve, iterate_by_barrier};
 use crate::runtimes::tasks::Tasks;
 use crate::system::cpus;
 
@@ -71,6 +73,24 @@ impl Loops for Sequential {
 
     fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, _chunk: usize, body: F) -> f64 {
         self.sum(len, body)
+    }
+}
+
+impl Solve for Sequential {
+    fn solve(&mut self, system: &mut System, iterations: u64) -> Result<(), String> {
+        system.by_loops(self, iterations)
+    }
+}
+
+/// Alone there is nobody to wait for.
+impl OneRegion for Sequential {
+    fn iterate<const IN_C: bool>(
+        &mut self,
+        shares: &Shares<'_>,
+        begin: Scalars,
+        iterations: u64,
+    ) -> Result<Scalars, String> {
+        iterate_by_barrier::<IN_C>(self, || (), shares, begin, iterations)
     }
 }
 

@@ -3,15 +3,14 @@
 
 use std::hint::black_box;
 use std::ops::Range;
-use std::sync::{Barrier, Mutex};
+use std::sync::Barrier;
 use std::thread;
 
-use crate::kernels::sparse::{Steps, System};
+use crate::kernels::sparse::{Scalars, Shares, System};
 use crate::kernels::{disjoint::Disjoint, jacobi, split};
 use crate::runtimes::loops::{Counter, Loops};
-use crate::runtimes::solve::Solve;
+use crate::runtimes::solve::{OneRegion, Solve, in_one_region, iterate_by_barrier};
 use crate::runtimes::tasks::Tasks;
-use crate::runtimes::team_thread::{InRegion, Sums};
 use crate::runtimes::{Runtime, jacobi_thread};
 
 pub(crate) struct StdScope {
@@ -99,22 +98,22 @@ impl Loops for StdScope {
 
 impl Solve for StdScope {
     fn solve(&mut self, system: &mut System, iterations: u64) -> Result<(), String> {
-        let (barrier, sums) = (Barrier::new(self.threads), Sums::new(self.threads));
-        let (begin, shares) = (system.scalars, system.shares());
-        let end = Mutex::new(Ok(begin));
-        self.region(self.threads, |id| {
-            let thread = InRegion::new(id, &sums, || {
-                barrier.wait();
-            });
-            // SAFETY: the threads of this region, and nobody else.
-            #[expect(unsafe_code, reason = "several threads write the vectors")]
-            let outcome = unsafe { shares.iterate(&thread, begin, iterations) };
-            if id == 0 {
-                *end.lock().expect("nobody panics with it") = outcome;
-            }
-        });
-        system.scalars = end.into_inner().expect("nobody panics with it")?;
-        Ok(())
+        in_one_region::<false>(self, system, iterations)
+    }
+}
+
+impl OneRegion for StdScope {
+    fn iterate<const IN_C: bool>(
+        &mut self,
+        shares: &Shares<'_>,
+        begin: Scalars,
+        iterations: u64,
+    ) -> Result<Scalars, String> {
+        let barrier = Barrier::new(self.threads);
+        let wait = || {
+            barrier.wait();
+        };
+        iterate_by_barrier::<IN_C>(self, wait, shares, begin, iterations)
     }
 }
 

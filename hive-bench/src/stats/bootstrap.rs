@@ -2,7 +2,8 @@
 
 use fastrand::Rng;
 
-use super::{median, quantile};
+use super::median;
+use super::quantiles::quantiles;
 
 /// The seed of the draws, fixed so that the same files always give the same interval.
 const SEED: u64 = 7;
@@ -28,7 +29,8 @@ pub(crate) fn ratio_of_medians(old: &[f64], new: &[f64]) -> Option<Interval> {
     let mut random = Rng::with_seed(SEED);
     let draws: Vec<f64> =
         (0..DRAWS).filter_map(|_| ratio(&drawn(old, &mut random), &drawn(new, &mut random))).collect();
-    Some(Interval { estimate, lower: quantile(&draws, TAIL)?, upper: quantile(&draws, 1.0 - TAIL)? })
+    let [lower, upper] = quantiles(&draws, [TAIL, 1.0 - TAIL])?;
+    Some(Interval { estimate, lower, upper })
 }
 
 /// Draws as many values as there are, with replacement.

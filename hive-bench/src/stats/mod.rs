@@ -1,30 +1,10 @@
 //! The statistics that the tables need: quantiles, how reliable a ratio is, and how sure a change is.
 
 pub(crate) mod bootstrap;
+mod quantiles;
 
-/// The value below which a share `q` of the sorted samples lies, interpolated; `None` without samples.
-pub(crate) fn quantile(samples: &[f64], q: f64) -> Option<f64> {
-    quantiles(samples, &[q]).first().copied()
-}
-
-/// The same for several shares; nothing without samples.
-pub(crate) fn quantiles(samples: &[f64], shares: &[f64]) -> Vec<f64> {
-    let mut sorted = samples.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let Some(last) = sorted.len().checked_sub(1) else {
-        return Vec::new();
-    };
-    let at = |share: &f64| {
-        let place = share.clamp(0.0, 1.0) * last as f64;
-        let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-        below + (above - below) * place.fract()
-    };
-    shares.iter().map(at).collect()
-}
-
-pub(crate) fn median(samples: &[f64]) -> Option<f64> {
-    quantile(samples, 0.5)
-}
+use quantiles::quantiles;
+pub(crate) use quantiles::{median, quantile};
 
 /// One figure per round, condensed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,12 +38,8 @@ impl Doubt {
 
 impl Spread {
     pub(crate) fn of(rounds: &[f64]) -> Option<Self> {
-        Some(Self {
-            median: median(rounds)?,
-            lower_quartile: quantile(rounds, 0.25)?,
-            upper_quartile: quantile(rounds, 0.75)?,
-            rounds: rounds.len(),
-        })
+        let [lower_quartile, median, upper_quartile] = quantiles(rounds, [0.25, 0.5, 0.75])?;
+        Some(Self { median, lower_quartile, upper_quartile, rounds: rounds.len() })
     }
 
     /// What speaks against reading this as "so many times as long".
@@ -91,17 +67,6 @@ impl Spread {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quantiles_interpolate_whatever_the_order() {
-        let samples = [4.0, 1.0, 3.0, 2.0];
-        assert_eq!(quantile(&samples, 0.0), Some(1.0));
-        assert_eq!(quantile(&samples, 1.0), Some(4.0));
-        assert_eq!(median(&samples), Some(2.5));
-        assert_eq!(quantile(&samples, 0.25), Some(1.75));
-        assert_eq!(median(&[7.0]), Some(7.0));
-        assert_eq!(median(&[]), None);
-    }
 
     #[test]
     fn doubts() {

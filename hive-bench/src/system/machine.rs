@@ -17,8 +17,7 @@ pub(crate) struct Machine {
     pub(crate) cpus: Vec<usize>,
     /// The report of a hive like those that are measured: places, mask, quota, warnings.
     pub(crate) hive_report: String,
-    /// How those CPUs belong together. Files of earlier builds lack it.
-    #[serde(default)]
+    /// How those CPUs belong together.
     pub(crate) topology: Vec<Place>,
 }
 
@@ -90,23 +89,37 @@ fn runnable(load: &str) -> Option<u32> {
 /// Observes the machine from `start` to `finish`.
 pub(crate) struct Watch {
     load_before: Option<f64>,
-    ticks_before: Option<Ticks>,
+    ticks_before: Option<[u64; 2]>,
 }
 
 impl Watch {
     pub(crate) fn start() -> Self {
         let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-        Self {
-            load_before: load.split_whitespace().next().and_then(|first| first.parse().ok()),
-            ticks_before: Ticks::read(),
-        }
+        Self { load_before: load.split_whitespace().next().and_then(|first| first.parse().ok()), ticks_before: ticks() }
     }
 
     pub(crate) fn finish(self) -> Disturbance {
-        let stolen_percent =
-            self.ticks_before.zip(Ticks::read()).and_then(|(before, after)| after.stolen_since(&before));
+        let stolen_percent = self.ticks_before.zip(ticks()).and_then(|(before, after)| stolen_percent(before, after));
         Disturbance { load_before: self.load_before, stolen_percent }
     }
+}
+
+/// The machine's clock ticks so far: those that were stolen, and all.
+fn ticks() -> Option<[u64; 2]> {
+    parse_ticks(&fs::read_to_string("/proc/stat").ok()?)
+}
+
+/// The first line of /proc/stat: user nice system idle iowait irq softirq steal, then guest times, which are counted in
+/// user.
+fn parse_ticks(text: &str) -> Option<[u64; 2]> {
+    let line = text.lines().next()?.strip_prefix("cpu ")?;
+    let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|field| field.parse().ok()).collect();
+    Some([*ticks.get(7)?, ticks.iter().sum()])
+}
+
+fn stolen_percent(before: [u64; 2], after: [u64; 2]) -> Option<f64> {
+    let all = after[1].checked_sub(before[1]).filter(|all| *all > 0)?;
+    Some(100.0 * after[0].checked_sub(before[0])? as f64 / all as f64)
 }
 
 impl Disturbance {
@@ -123,43 +136,17 @@ impl Disturbance {
     }
 }
 
-/// The machine's clock ticks so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Ticks {
-    stolen: u64,
-    all: u64,
-}
-
-impl Ticks {
-    fn read() -> Option<Self> {
-        Self::parse(&fs::read_to_string("/proc/stat").ok()?)
-    }
-
-    /// The first line of /proc/stat: user nice system idle iowait irq softirq steal, then guest
-    /// times, which are counted in user.
-    fn parse(text: &str) -> Option<Self> {
-        let line = text.lines().next()?.strip_prefix("cpu ")?;
-        let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|field| field.parse().ok()).collect();
-        Some(Self { stolen: *ticks.get(7)?, all: ticks.iter().sum() })
-    }
-
-    fn stolen_since(&self, before: &Self) -> Option<f64> {
-        let all = self.all.checked_sub(before.all).filter(|all| *all > 0)?;
-        Some(100.0 * self.stolen.checked_sub(before.stolen)? as f64 / all as f64)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn stolen_time_is_a_share_of_all() {
-        let before = Ticks::parse("cpu  10 0 10 70 0 0 0 10 5 0\ncpu0 1 2").unwrap();
-        let after = Ticks::parse("cpu  20 0 20 130 0 0 0 30 5 0\n").unwrap();
-        assert_eq!(after.stolen_since(&before), Some(20.0));
-        assert_eq!(before.stolen_since(&before), None);
-        assert_eq!(Ticks::parse("cpu  1 2 3\n"), None);
+        let before = parse_ticks("cpu  10 0 10 70 0 0 0 10 5 0\ncpu0 1 2").unwrap();
+        let after = parse_ticks("cpu  20 0 20 130 0 0 0 30 5 0\n").unwrap();
+        assert_eq!(stolen_percent(before, after), Some(20.0));
+        assert_eq!(stolen_percent(before, before), None);
+        assert_eq!(parse_ticks("cpu  1 2 3\n"), None);
     }
 
     #[test]

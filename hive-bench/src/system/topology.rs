@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 /// One CPU and what it belongs to. What the system does not tell is `None` or empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
 pub(crate) struct Place {
     pub(crate) cpu: usize,
     /// The CPUs of its core, such as `0,64`.
@@ -18,7 +17,6 @@ pub(crate) struct Place {
 
 /// A cache that a CPU reads data through.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
 pub(crate) struct Cache {
     pub(crate) level: usize,
     /// As the system writes it: `32K`, `32768K`.
@@ -84,11 +82,5 @@ mod tests {
         assert_eq!(places[0], Place { cpu: 1_000_000, core: "1000000".to_owned(), ..Place::default() });
         assert_eq!(places[1].cpu, 0);
         assert!(!places[1].core.is_empty());
-    }
-
-    #[test]
-    fn a_file_that_tells_less_is_read() {
-        let place: Place = serde_json::from_str(r#"{"cpu": 3, "core": "3"}"#).unwrap();
-        assert_eq!((place.cpu, place.caches.len(), place.node), (3, 0, None));
     }
 }

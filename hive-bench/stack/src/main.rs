@@ -2,6 +2,9 @@
 //! which results can be compared. Nothing in here knows which pools it is linked with, nor how many threads they have.
 
 mod cases;
+#[allow(dead_code, reason = "one file of quantiles for all programs of hive-bench")]
+#[path = "../../src/stats/quantiles.rs"]
+mod quantiles;
 
 use std::time::{Duration, Instant};
 
@@ -41,6 +44,5 @@ fn measure(run: &dyn Fn() -> f64, length: Duration) -> (f64, f64) {
             times.push(begin.elapsed().as_secs_f64() * 1e6);
         }
     }
-    times.sort_by(f64::total_cmp);
-    (times[times.len() / 2], result)
+    (quantiles::median(&times).expect("there are three at least"), result)
 }

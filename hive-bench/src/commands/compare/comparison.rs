@@ -2,7 +2,7 @@
 
 use crate::catalog::{Case, Unit};
 use crate::record::{Reference, Run};
-use crate::report::figures::{Figures, Key, least};
+use crate::report::figures::{Against, Figures, Key, least};
 use crate::stats::bootstrap::{Interval, ratio_of_medians};
 use crate::stats::median;
 
@@ -78,8 +78,10 @@ impl Change {
                 difference: Difference::Fails,
             });
         };
-        let multiples =
-            |reference: &Reference| Some((old.multiples(key, *reference)?, new.multiples(key, *reference)?));
+        let multiples = |reference: &Reference| {
+            let against = Against::Reference(*reference);
+            Some((old.ratios(key, against)?, new.ratios(key, against)?))
+        };
         let reference = reference(key).filter(|reference| multiples(reference).is_some());
         let (before, after) = reference.as_ref().and_then(multiples).unwrap_or((old_rounds, new_rounds));
         let interval = ratio_of_medians(&before, &after);
@@ -145,7 +147,6 @@ impl Comparison {
 fn warnings(old: &Run, new: &Run) -> Vec<String> {
     let mut warnings = Vec::new();
     for (which, run) in [("old", old), ("new", new)] {
-        warnings.extend(run.unknown.sentence().map(|unknown| format!("the {which} run: {unknown}")));
         warnings.extend(run.disturbance.warnings().into_iter().map(|warning| format!("the {which} run: {warning}")));
     }
     let [before, after] = [old, new].map(|run| (&run.machine.processor, &run.machine.system, &run.machine.cpus));

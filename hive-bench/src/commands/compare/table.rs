@@ -2,10 +2,9 @@
 
 use std::fmt::Write;
 
-use comfy_table::{CellAlignment, Table, presets};
-
 use super::comparison::{Change, Comparison, Difference, quantity};
-use crate::report::tables::{amount, reference_name};
+use crate::record::Reference;
+use crate::report::tables::{aligned, amount};
 
 const LEGEND: &str = "\
 old, new: medians over the rounds. change: how much the median changed, in what the column \"in\" says: the time,
@@ -15,15 +14,8 @@ The interval shows how rounds differ within a run. How the machine differs from 
 show; to see that, compare two runs of the same build.";
 
 pub(super) fn text(comparison: &Comparison, threshold: f64) -> String {
-    let mut table = Table::new();
     let header = ["case", "of", "runtime", "old", "new", "time", "in", "change", "99 % interval", ""];
-    table.load_style(presets::NOTHING).set_header(header);
-    table.add_rows(comparison.changes.iter().map(row));
-    for column in [1, 3, 4, 5, 7, 8] {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    let table = aligned(header, comparison.changes.iter().map(row), &[0, 2, 6, 9]);
     let mut text = format!("{}\n\n{LEGEND}\n\n", table.trim_fmt());
     for warning in &comparison.warnings {
         let _ = writeln!(text, "warning: {warning}");
@@ -52,7 +44,7 @@ fn row(change: &Change) -> [String; 10] {
         amount(change.old, unit),
         change.new.map_or_else(|| "failed".to_owned(), |new| amount(new, unit)),
         change.new.filter(|_| change.old > 0.0).map_or_else(|| "-".to_owned(), |new| percent(new / change.old)),
-        change.reference.map_or(quantity(unit), reference_name).to_owned(),
+        change.reference.map_or(quantity(unit), Reference::name).to_owned(),
         estimate,
         interval,
         change.difference.name().to_owned(),

@@ -1,31 +1,25 @@
 //! The figures as text.
 
-use comfy_table::{CellAlignment, Table, presets};
-
 use super::Row;
 use super::runner::Measured;
 use super::scene::Way;
+use crate::commands::text_table::{or_dash, text_table};
 use crate::report::tables::number;
 use crate::stats::median;
 
 /// A row for each scene and length of work, and a column for each way.
 pub(super) fn text(machine: &str, ways: &[Way], rows: &[Row]) -> String {
-    let mut table = Table::new();
-    let header = ["scene", "us", "loops/s"].into_iter().chain(ways.iter().map(|way| way.name()));
-    table.load_style(presets::NOTHING).set_header(header);
-    for row in rows {
+    let header = ["scene", "us", "loops/s"].into_iter().chain(ways.iter().map(|way| way.name())).map(str::to_owned);
+    let cells = rows.iter().map(|row| {
         let references: Vec<f64> = row.rounds.iter().filter_map(|round| reference(ways, round)).collect();
-        let reference = median(&references).map_or_else(|| "-".to_owned(), |rate| format!("{rate:.0}"));
+        let reference = or_dash(median(&references).map(|rate| format!("{rate:.0}")));
         let cells = (0..ways.len()).map(|way| cell(ways, way, row));
-        table.add_row([row.scene.name(), row.work_us.to_string(), reference].into_iter().chain(cells));
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+        [row.scene.name(), row.work_us.to_string(), reference].into_iter().chain(cells).collect::<Vec<_>>()
+    });
     format!(
         "loops a second on {machine}, as a multiple of the better of plain loop and Rayon (loops/s), and in brackets \
          the us that 99.9 % of the loops do not exceed; medians over the rounds\n{}\n",
-        table.trim_fmt()
+        text_table(header, cells, 1)
     )
 }
 
@@ -43,7 +37,7 @@ fn cell(ways: &[Way], way: usize, row: &Row) -> String {
     });
     let (multiples, slow): (Vec<f64>, Vec<f64>) = figures.unzip();
     let middle = median(&multiples).zip(median(&slow));
-    middle.map_or_else(|| "-".to_owned(), |(multiple, slow)| format!("{multiple:.2} ({})", number(slow)))
+    or_dash(middle.map(|(multiple, slow)| format!("{multiple:.2} ({})", number(slow))))
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde::{Deserialize, Serialize};
 
 use crate::measure::reference::round_trip;
-use crate::measure::reference::steps::{self, Steps};
 use crate::stats::median;
 use crate::system::progress;
 use crate::system::topology::Place;
@@ -32,9 +31,6 @@ pub(crate) struct Matrix {
     /// The median of the best pass, in nanoseconds: what it takes when nothing else runs.
     #[serde(default)]
     pub(crate) least_ns: Vec<Vec<f64>>,
-    /// What a region of hive costs on such a CPU beside the transfers. Files of earlier builds lack it.
-    #[serde(default)]
-    pub(crate) steps_ns: Option<Steps>,
 }
 
 impl Matrix {
@@ -67,9 +63,7 @@ pub(super) fn measure(machine: String, places: &[Place], passes: usize) -> Matri
         }
     }
     bar.finish_and_clear();
-    let steps_ns = cpus.first().map(|cpu| steps::measure(*cpu));
-    let mut matrix =
-        Matrix { machine, round_trip_ns: square(cpus.len()), least_ns: square(cpus.len()), cpus, steps_ns };
+    let mut matrix = Matrix { machine, round_trip_ns: square(cpus.len()), least_ns: square(cpus.len()), cpus };
     for ((row, column), samples) in pairs.into_iter().zip(samples) {
         let (middle, least) = condensed(&samples);
         matrix.round_trip_ns[row][column] = middle;

@@ -1,6 +1,5 @@
 //! `latency`: how long a cache line takes to another CPU and back, for every pair of CPUs.
 
-mod heat;
 mod matrix;
 mod table;
 
@@ -13,8 +12,6 @@ use crate::system::machine::Machine;
 use crate::system::{cpus, files, topology};
 
 pub(crate) use matrix::Matrix;
-#[cfg(test)]
-pub(crate) use table::tests;
 
 /// Which pairs, how often, and where the figures go.
 #[derive(Debug, Args)]
@@ -28,9 +25,6 @@ pub(crate) struct Arguments {
     /// Write the matrix into this file, for hive-bench model --latency
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Draw the matrix into this file
-    #[arg(long, value_name = "FILE")]
-    svg: Option<PathBuf>,
 }
 
 /// Measures, prints and stores.
@@ -38,25 +32,16 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
     let places = chosen(arguments).map_err(Failure::Usage)?;
     let matrix = matrix::measure(Machine::read_name(), &places, arguments.passes.into());
     print!("{}", table::text(&matrix, &places));
-    store(arguments, &matrix, &places).map_err(Failure::Work)
+    let Some(path) = &arguments.json else { return Ok(()) };
+    let text = serde_json::to_string(&matrix).map_err(|error| format!("the matrix cannot be written as JSON: {error}"));
+    text.and_then(|text| files::write("--json", path, &text)).map_err(Failure::Work)
 }
 
 /// The CPUs in the order of rows: neighbours share most. An error names the flag and says what is possible.
 fn chosen(arguments: &Arguments) -> Result<Vec<topology::Place>, String> {
-    for (flag, path) in [("--json", &arguments.json), ("--svg", &arguments.svg)] {
-        path.as_ref().map_or(Ok(()), |path| files::writable(flag, path))?;
-    }
+    arguments.json.as_ref().map_or(Ok(()), |path| files::writable("--json", path))?;
     let chosen = cpus::List::chosen("--cpus", arguments.cpus.as_ref())?;
     let mut places = topology::places(&chosen);
     places.sort_by_key(topology::Place::neighbourhood);
     Ok(places)
-}
-
-fn store(arguments: &Arguments, matrix: &Matrix, places: &[topology::Place]) -> Result<(), String> {
-    if let Some(path) = &arguments.json {
-        let text =
-            serde_json::to_string(matrix).map_err(|error| format!("the matrix cannot be written as JSON: {error}"))?;
-        files::write("--json", path, &text)?;
-    }
-    arguments.svg.as_ref().map_or(Ok(()), |path| files::write("--svg", path, &heat::picture(matrix, places)))
 }

@@ -2,10 +2,8 @@
 
 use std::fmt::Write;
 
-use comfy_table::{CellAlignment, Table, presets};
-
 use super::Matrix;
-use crate::measure::reference::steps::Steps;
+use crate::commands::text_table::{or_dash, text_table};
 use crate::report::tables::number;
 use crate::stats::median;
 use crate::system::distance::Distance;
@@ -27,21 +25,11 @@ pub(super) fn text(matrix: &Matrix, places: &[Place]) -> String {
     let groups = if places.len() <= READABLE { singles(matrix) } else { clusters(places) };
     let what = if groups.len() == places.len() { "CPUs" } else { "last-level caches: the median over their pairs" };
     format!(
-        "round trips of a cache line on {}, in nanoseconds, between {what}\n{}\n{}{}",
+        "round trips of a cache line on {}, in nanoseconds, between {what}\n{}\n{}",
         matrix.machine,
-        table(matrix, &groups).trim_fmt(),
-        distances(matrix, places),
-        steps(matrix)
+        table(matrix, &groups),
+        distances(matrix, places)
     )
-}
-
-fn steps(matrix: &Matrix) -> String {
-    matrix.steps_ns.map_or_else(String::new, |Steps { call, part }| {
-        format!(
-            "a region's steps beside them: {call:.1} ns of the queen, {part:.1} ns of a bee \
-             (call={call:.1},part={part:.1})\n"
-        )
-    })
 }
 
 fn singles(matrix: &Matrix) -> Vec<Group> {
@@ -62,18 +50,13 @@ fn clusters(places: &[Place]) -> Vec<Group> {
     groups.collect()
 }
 
-fn table(matrix: &Matrix, groups: &[Group]) -> Table {
-    let mut table = Table::new();
-    let header = std::iter::once(String::new()).chain(groups.iter().map(|group| group.name.clone()));
-    table.load_style(presets::NOTHING).set_header(header);
-    for group in groups {
-        let cells = groups.iter().map(|other| between(matrix, group, other).map_or_else(|| "-".to_owned(), number));
-        table.add_row(std::iter::once(group.name.clone()).chain(cells));
-    }
-    for column in table.column_iter_mut() {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
+fn table(matrix: &Matrix, groups: &[Group]) -> String {
+    let named = |name: &str, cells: Vec<String>| std::iter::once(name.to_owned()).chain(cells);
+    let header = named("", groups.iter().map(|group| group.name.clone()).collect());
+    let row = |group: &Group| {
+        named(&group.name, groups.iter().map(|other| or_dash(between(matrix, group, other).map(number))).collect())
+    };
+    text_table(header, groups.iter().map(row), 0)
 }
 
 /// The median over the pairs of two groups, or within one; `None` for a CPU and itself.
@@ -125,12 +108,12 @@ const fn meaning(distance: Distance) -> &'static str {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
     use crate::system::topology::Cache;
 
     /// Packages of two clusters of four cores, and figures by distance.
-    pub(crate) fn machine(packages: usize) -> (Matrix, Vec<Place>) {
+    fn machine(packages: usize) -> (Matrix, Vec<Place>) {
         let place = |cpu: usize| {
             let first = cpu / 4 * 4;
             let cache = Cache { level: 3, size: "16384K".to_owned(), cpus: format!("{first}-{}", first + 3) };
@@ -148,8 +131,7 @@ pub(crate) mod tests {
         let figures: Vec<Vec<f64>> = places.iter().map(row).collect();
         let cpus = places.iter().map(|place| place.cpu).collect();
         let machine = "a processor".to_owned();
-        let steps_ns = Some(Steps { call: 4.0, part: 11.5 });
-        (Matrix { machine, cpus, round_trip_ns: figures.clone(), least_ns: figures, steps_ns }, places)
+        (Matrix { machine, cpus, round_trip_ns: figures.clone(), least_ns: figures }, places)
     }
 
     #[test]
@@ -157,7 +139,7 @@ pub(crate) mod tests {
         let (matrix, places) = machine(1);
         let text = text(&matrix, &places);
         assert!(text.contains("between CPUs") && !text.contains("core="), "{text}");
-        assert!(text.contains("cluster=40.0,node=110\n") && text.ends_with("(call=4.0,part=11.5)\n"), "{text}");
+        assert!(text.ends_with("cluster=40.0,node=110\n"), "{text}");
         let rows = text.lines().filter(|line| line.trim_start().starts_with(|first: char| first.is_ascii_digit()));
         // The heads are one more line that begins with a number.
         assert_eq!(rows.count(), 9, "{text}");

@@ -1,8 +1,6 @@
 //! `numa`: what it costs to have memory, or the rest of the team, on another node.
 
 mod constructs;
-mod findings;
-mod memory;
 mod nodes;
 mod table;
 mod triad;
@@ -10,13 +8,13 @@ mod triad;
 use std::path::PathBuf;
 
 use clap::{Args, value_parser};
+use serde::Serialize;
 
 use crate::run::sizes::{self, default_sizes};
 use crate::system::exit::{Failure, Outcome, fine_if};
 use crate::system::machine::Machine;
 use crate::system::{cpus, files};
 
-use findings::Findings;
 use nodes::Nodes;
 
 /// What to measure, and where the figures go.
@@ -36,6 +34,18 @@ pub(crate) struct Arguments {
     /// Measure everything this often, each time with fresh memory
     #[arg(long, value_name = "K", default_value_t = 3, value_parser = value_parser!(u16).range(1..))]
     rounds: u16,
+}
+
+/// All figures: what `--json` writes.
+#[derive(Debug, Serialize)]
+struct Findings {
+    machine: String,
+    /// The system's numbers of the nodes that have memory.
+    memory_nodes: Vec<usize>,
+    /// Of one of the triad's three arrays.
+    array_bytes: u64,
+    triad: Vec<triad::Bandwidth>,
+    constructs: Vec<constructs::Cost>,
 }
 
 /// Measures, prints and stores.
@@ -63,7 +73,7 @@ fn measure(arguments: &Arguments, nodes: &Nodes, sizes: &[usize]) -> Result<Find
         machine: Machine::read_name(),
         memory_nodes: nodes.with_memory().collect(),
         array_bytes,
-        triad: triad::measure(nodes, array_bytes as usize / size_of::<f64>(), arguments.rounds.into())?,
+        triad: triad::measure(nodes, array_bytes as usize / size_of::<f64>(), arguments.rounds.into()),
         constructs: constructs::measure(sizes, cpus::in_order_of_use().len())?,
     })
 }

@@ -13,12 +13,12 @@ const SMALLEST_ARRAY: u64 = 64 << 20;
 /// What hwloc says of this machine's memory.
 #[derive(Debug)]
 pub(super) struct Nodes {
-    pub(super) topology: Topology,
+    topology: Topology,
     all: Vec<Node>,
 }
 
 /// One node.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Node {
     /// The system's number.
     pub(super) number: usize,

@@ -1,11 +1,11 @@
 //! The figures as text.
 
 use clap::ValueEnum;
-use comfy_table::{CellAlignment, Table, presets};
 
 use super::Row;
 use super::runner::Measured;
 use super::scene::{Scene, Way, name};
+use crate::commands::text_table::{or_dash, text_table};
 use crate::report::tables::number;
 use crate::stats::{Spread, median};
 
@@ -42,39 +42,32 @@ fn spread(row: &Row, column: usize) -> Option<Spread> {
 
 /// A row for each program and scene, then one for each scene with the means, and a line with the worst.
 pub(super) fn text(machine: &str, rows: &[Row]) -> String {
-    let mut table = Table::new();
     let header = ["program", "scene", "plain, ms"].into_iter().chain(COLUMNS.map(|(title, _)| title));
-    table.load_style(presets::NOTHING).set_header(header);
-    for row in rows {
+    let line = |first: [String; 3], figure: &dyn Fn(usize) -> Option<String>| {
+        first.into_iter().chain((0..COLUMNS.len()).map(|column| or_dash(figure(column)))).collect::<Vec<_>>()
+    };
+    let programs = rows.iter().map(|row| {
         let plain: Vec<f64> = row.rounds.iter().filter_map(|round| of(round, Way::Plain)).collect();
-        let cells = (0..COLUMNS.len()).map(|column| spread(row, column).map(cell).unwrap_or_else(none));
-        table.add_row(
-            [name(row.program), name(row.scene), median(&plain).map_or_else(none, number)].into_iter().chain(cells),
-        );
-    }
-    for &scene in Scene::value_variants().iter().filter(|scene| rows.iter().any(|row| row.scene == **scene)) {
-        let cells =
-            (0..COLUMNS.len()).map(|column| mean(rows, scene, column).map_or_else(none, |mean| format!("{mean:.2}")));
-        table.add_row(["mean".to_owned(), name(scene), String::new()].into_iter().chain(cells));
-    }
-    for column in table.column_iter_mut().skip(2) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+        let first = [name(row.program), name(row.scene), or_dash(median(&plain).map(number))];
+        line(first, &|column| spread(row, column).map(cell))
+    });
+    let scenes = Scene::value_variants().iter().filter(|scene| rows.iter().any(|row| row.scene == **scene));
+    let means = scenes.map(|&scene| {
+        let first = ["mean".to_owned(), name(scene), String::new()];
+        line(first, &|column| mean(rows, scene, column).map(|mean| format!("{mean:.2}")))
+    });
+    let table = text_table(header.map(str::to_owned), programs.chain(means), 2);
     format!(
         "milliseconds of a program on {machine} by plain loops, and what Rayon, a hive's loops and one region of a \
          hive take as a multiple of that, or of the better of plain loops and Rayon; medians over the rounds with \
          their middle half, and geometric means of these\n{}\n{}",
-        table.trim_fmt(),
+        table,
         worst(rows)
     )
 }
 
 fn cell(spread: Spread) -> String {
     format!("{:.2} ({:.2}-{:.2})", spread.median, spread.lower_quartile, spread.upper_quartile)
-}
-
-fn none() -> String {
-    "-".to_owned()
 }
 
 /// The geometric mean of the programs in a scene.

@@ -6,7 +6,7 @@ use hive::{Builder, Hive, Pin, Place, PlaceList, ProcBind, Report, Shrink};
 /// What hive to build. For an option that is not given, the environment (HIVE_PLACES and so on) decides, or hive's
 /// default.
 #[derive(Debug, Default, Args)]
-pub(crate) struct Wanted {
+pub(crate) struct Arguments {
     /// Bees of the hive, including the queen [default: one for each CPU that hive may use]
     #[arg(long, value_name = "N")]
     bees: Option<usize>,
@@ -29,7 +29,7 @@ pub(crate) struct Wanted {
     size: Option<usize>,
 }
 
-impl Wanted {
+impl Arguments {
     /// The queen is bound, too.
     fn builder(&self) -> Builder {
         let mut builder = Hive::builder().pin_queen(true);
@@ -43,29 +43,20 @@ impl Wanted {
 
 /// The bees of one hive.
 #[derive(Debug)]
-pub(crate) struct Bees {
+pub(super) struct Bees {
     places: Vec<Option<Place>>,
     /// Bees with this id or a higher one are parked.
     awake: usize,
     /// What the bees are bound to, in the words of hive's report.
-    pub(crate) binding: String,
+    binding: String,
     /// Warnings: of hive, or about what the kernel says.
-    pub(crate) warnings: Vec<String>,
-}
-
-/// What a CPU is used for, with the ids of the bees in ascending order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    Bound(Vec<usize>),
-    /// All bees that are bound to it are parked.
-    Parked(Vec<usize>),
-    Free,
+    warnings: Vec<String>,
 }
 
 impl Bees {
     /// Builds a hive and looks where its bees are. An error is that of hive, with the flag that caused it, if that is
     /// known.
-    pub(crate) fn find(wanted: &Wanted, foreign: bool) -> Result<Self, String> {
+    pub(super) fn find(wanted: &Arguments, foreign: bool) -> Result<Self, String> {
         let hive = wanted.builder().build().map_err(|error| format!("no such hive: {error}"))?;
         let built = hive.bees();
         let awake = wanted.size.unwrap_or(built);
@@ -81,33 +72,38 @@ impl Bees {
         Ok(Self { places, awake, binding: binding(&report), warnings })
     }
 
-    /// What a CPU is used for.
-    pub(crate) fn on(&self, cpu: usize) -> State {
-        let (awake, parked): (Vec<usize>, Vec<usize>) = self.of(cpu).partition(|bee| *bee < self.awake);
-        match (awake.is_empty(), parked.is_empty()) {
-            (false, _) => State::Bound(awake),
-            (true, false) => State::Parked(parked),
-            (true, true) => State::Free,
+    /// What a CPU is used for, with the ids of the bees.
+    pub(super) fn on(&self, cpu: usize) -> String {
+        let is_there = |place: &Option<Place>| place.as_ref().is_some_and(|place| place.cpus().contains(&cpu));
+        let (awake, parked): (Vec<usize>, Vec<usize>) =
+            (0..self.places.len()).filter(|bee| is_there(&self.places[*bee])).partition(|bee| *bee < self.awake);
+        match (awake.len(), parked.len()) {
+            (0, 0) => "free".to_owned(),
+            (0, 1) => format!("parked {}", list(parked)),
+            (0, _) => format!("all parked {}", list(parked)),
+            (1, _) => format!("bee {}", list(awake)),
+            _ => format!("bees {}", list(awake)),
         }
     }
 
-    fn of(&self, cpu: usize) -> impl Iterator<Item = usize> {
-        let is_there = move |place: &Option<Place>| place.as_ref().is_some_and(|place| place.cpus().contains(&cpu));
-        self.places.iter().enumerate().filter(move |(_, place)| is_there(place)).map(|(bee, _)| bee)
+    /// A line for each thing that can be said of them.
+    pub(super) fn text(&self) -> String {
+        let unbound = (0..self.places.len()).filter(|bee| self.places[*bee].is_none());
+        let lines = [
+            ("bound to", self.binding.clone()),
+            ("bees", list((0..self.awake).collect())),
+            ("parked", list((self.awake..self.places.len()).collect())),
+            ("not bound", list(unbound.collect())),
+        ];
+        let warnings = self.warnings.iter().map(|warning| ("warning", warning.clone()));
+        let lines = lines.into_iter().filter(|(_, value)| !value.is_empty()).chain(warnings);
+        lines.map(|(name, value)| format!("{name}: {value}\n")).collect()
     }
+}
 
-    pub(crate) fn awake(&self) -> std::ops::Range<usize> {
-        0..self.awake
-    }
-
-    pub(crate) fn parked(&self) -> std::ops::Range<usize> {
-        self.awake..self.places.len()
-    }
-
-    /// The bees that may run anywhere.
-    pub(crate) fn unbound(&self) -> Vec<usize> {
-        self.places.iter().enumerate().filter(|(_, place)| place.is_none()).map(|(bee, _)| bee).collect()
-    }
+/// As hive writes lists of CPUs: `0-3,8`.
+pub(super) fn list(numbers: Vec<usize>) -> String {
+    if numbers.is_empty() { String::new() } else { Pin::Cpus(numbers).to_string() }
 }
 
 /// The line of the report that says so.
@@ -123,11 +119,7 @@ fn misplaced_bees(hive: &Hive, places: &[Option<Place>]) -> Vec<String> {
         let (mut wanted, allowed) = (place.as_ref()?.cpus().to_vec(), allowed?);
         wanted.sort_unstable();
         (wanted != allowed).then(|| {
-            format!(
-                "bee {bee} belongs on CPUs {}, and the kernel lets it run on {}",
-                Pin::Cpus(wanted),
-                Pin::Cpus(allowed)
-            )
+            format!("bee {bee} belongs on CPUs {}, and the kernel lets it run on {}", list(wanted), list(allowed))
         })
     };
     places.iter().zip(allowed).enumerate().filter_map(warning).collect()
@@ -148,45 +140,49 @@ mod tests {
     use super::*;
     use crate::system::cpus;
 
-    fn find(wanted: &Wanted) -> Result<Bees, String> {
+    fn find(wanted: &Arguments) -> Result<Bees, String> {
         Bees::find(wanted, false)
     }
 
     #[test]
     fn parked_bees_are_listed_apart_from_awake_ones() {
         let first = cpus::in_order_of_use()[0];
-        let wanted = Wanted { bees: Some(3), pin: Some(Pin::Cpus(vec![first])), size: Some(2), ..Wanted::default() };
+        let wanted =
+            Arguments { bees: Some(3), pin: Some(Pin::Cpus(vec![first])), size: Some(2), ..Arguments::default() };
         let bees = find(&wanted).unwrap();
-        assert_eq!((bees.awake(), bees.parked()), (0..2, 2..3));
-        assert_eq!(bees.on(first), State::Bound(vec![0, 1]));
-        assert_eq!(bees.on(70_000), State::Free);
-        assert!(bees.unbound().is_empty() && bees.warnings.is_empty(), "{:?}", bees.warnings);
+        assert!(bees.text().ends_with("bees: 0-1\nparked: 2\n"), "{}", bees.text());
+        assert_eq!((bees.on(first).as_str(), bees.on(70_000).as_str()), ("bees 0-1", "free"));
     }
 
     #[test]
     fn bees_by_which_a_hive_grows_have_places() {
         let first = cpus::in_order_of_use()[0];
         let places = format!("{{{first}}}").parse().ok();
-        let wanted =
-            Wanted { bees: Some(1), places, proc_bind: Some(ProcBind::Primary), size: Some(3), ..Wanted::default() };
+        let wanted = Arguments {
+            bees: Some(1),
+            places,
+            proc_bind: Some(ProcBind::Primary),
+            size: Some(3),
+            ..Arguments::default()
+        };
         let bees = find(&wanted).unwrap();
-        assert_eq!((bees.awake(), bees.parked(), bees.on(first)), (0..3, 3..3, State::Bound(vec![0, 1, 2])));
+        assert_eq!(bees.on(first), "bees 0-2");
         assert!(bees.binding.contains("bound by primary"), "{}", bees.binding);
     }
 
     #[test]
     fn bees_without_a_place_are_reported() {
-        let bees = find(&Wanted { bees: Some(2), pin: Some(Pin::None), ..Wanted::default() }).unwrap();
-        assert_eq!((bees.unbound(), bees.parked()), (vec![0, 1], 2..2));
+        let bees = find(&Arguments { bees: Some(2), pin: Some(Pin::None), ..Arguments::default() }).unwrap();
+        assert!(bees.text().contains("not bound: 0-1\n"), "{}", bees.text());
     }
 
     #[test]
     fn what_hive_refuses_is_reported_in_its_words() {
         for (size, mention) in [(0, "at least 1 bee"), (70_000, "limit is 1024")] {
-            let error = find(&Wanted { bees: Some(2), size: Some(size), ..Wanted::default() }).unwrap_err();
+            let error = find(&Arguments { bees: Some(2), size: Some(size), ..Arguments::default() }).unwrap_err();
             assert!(error.contains(&format!("--size {size}")) && error.contains(mention), "{error}");
         }
-        let both = Wanted { pin: Some(Pin::Core), proc_bind: Some(ProcBind::Close), ..Wanted::default() };
+        let both = Arguments { pin: Some(Pin::Core), proc_bind: Some(ProcBind::Close), ..Arguments::default() };
         assert!(find(&both).unwrap_err().contains("no such hive: "));
     }
 }

@@ -3,6 +3,7 @@
 //! all runtimes do the same work.
 
 use super::Placed;
+use super::in_c::{Matrix, Vectors, hb_advance_part, hb_multiply_and_dot_part, hb_turn_part};
 use crate::kernels::disjoint::Disjoint;
 use crate::matrix::Csr;
 use crate::runtimes::Runtime;
@@ -25,7 +26,6 @@ pub(crate) struct System {
 
 /// What an iteration passes on to the next one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[repr(C)]
 pub(crate) struct Scalars {
     /// Iterations done.
     pub(crate) done: u64,
@@ -43,13 +43,13 @@ impl Scalars {
     }
 
     /// At the beginning, where `r . r` is this.
-    pub(crate) const fn begin(rr: f64) -> Self {
+    const fn begin(rr: f64) -> Self {
         // A system that overflows at once cannot be solved.
         Self { done: 0, rr, solved: if rr.is_finite() { rr * 1e-40 } else { 0.0 } }
     }
 
     /// How far to go along `p`, when `p . A p` is this. `None` when that breaks down.
-    pub(crate) fn step(&self, pq: f64) -> Option<f64> {
+    fn step(&self, pq: f64) -> Option<f64> {
         match self.rr {
             rr if rr <= self.solved => Some(0.0),
             // The comparison is false for NaN, too.
@@ -60,7 +60,7 @@ impl Scalars {
 
     /// Goes on to the next iteration, with `r . r` as it is now. Returns how much of `p` to keep: 0 once the system is
     /// solved, where the ratio would be 0 / 0.
-    pub(crate) fn next_iteration(&mut self, rr: f64) -> f64 {
+    fn next_iteration(&mut self, rr: f64) -> f64 {
         let kept = if self.rr <= self.solved { 0.0 } else { rr / self.rr };
         self.done += 1;
         self.rr = rr;
@@ -68,7 +68,7 @@ impl Scalars {
     }
 
     /// Why there is no next step.
-    pub(crate) fn breakdown(&self, pq: f64) -> String {
+    fn breakdown(&self, pq: f64) -> String {
         let iteration = self.done + 1;
         format!(
             "conjugate gradients broke down in iteration {iteration}: p.Ap is {pq:e}, so the matrix is not \
@@ -105,15 +105,15 @@ impl System {
             let shares = self.shares();
             // SAFETY: a loop hands out each block once, and has ended when the next begins.
             #[expect(unsafe_code, reason = "several threads write the vectors")]
-            let pq = by.sum(blocks, |blocks| blocks.map(|block| unsafe { shares.multiply(block) }).sum());
+            let pq = by.sum(blocks, |blocks| blocks.map(|block| unsafe { shares.multiply::<false>(block) }).sum());
             let step = scalars.step(pq).ok_or_else(|| scalars.breakdown(pq))?;
             // SAFETY: as above.
             #[expect(unsafe_code, reason = "several threads write the vectors")]
-            let rr = by.sum(blocks, |blocks| blocks.map(|block| unsafe { shares.advance(block, step) }).sum());
+            let rr = by.sum(blocks, |blocks| blocks.map(|block| unsafe { shares.advance::<false>(block, step) }).sum());
             let kept = scalars.next_iteration(rr);
             // SAFETY: as above.
             #[expect(unsafe_code, reason = "several threads write the vectors")]
-            by.blocks(blocks, |blocks| blocks.for_each(|block| unsafe { shares.redirect(block, kept) }));
+            by.blocks(blocks, |blocks| blocks.for_each(|block| unsafe { shares.redirect::<false>(block, kept) }));
             self.scalars = scalars;
         }
         Ok(())
@@ -140,61 +140,22 @@ pub(crate) struct Shares<'a> {
     q: Disjoint<'a>,
 }
 
-/// The steps of an iteration, each in one block of rows.
-#[expect(unsafe_code, reason = "several threads write the vectors")]
-pub(crate) trait Steps {
-    /// `q = A p` in a block; its part of `p . q`.
-    ///
-    /// # Safety
-    /// Nobody else has this block, and nobody writes `p`.
-    unsafe fn multiply(&self, block: usize) -> f64;
-
-    /// `x += step p` and `r -= step q` in a block; its part of `r . r`.
-    ///
-    /// # Safety
-    /// Nobody else has this block, and nobody writes `p`.
-    unsafe fn advance(&self, block: usize, step: f64) -> f64;
-
-    /// `p = r + kept p` in a block.
-    ///
-    /// # Safety
-    /// Nobody else has this block, and nobody reads `p`.
-    unsafe fn redirect(&self, block: usize, kept: f64);
-
-    /// One thread's share of all iterations, in one region. The result is the same for all threads.
-    ///
-    /// # Safety
-    /// There are as many threads as blocks. Each calls this once, all in the same region, and no other thread uses the
-    /// vectors.
-    unsafe fn iterate(
-        &self,
-        thread: &impl TeamThread,
-        mut scalars: Scalars,
-        iterations: u64,
-    ) -> Result<Scalars, String> {
-        let block = thread.id();
-        for _ in 0..iterations {
-            // SAFETY: the block is this thread's; `p` was last written before a barrier.
-            let pq = thread.sum(unsafe { self.multiply(block) });
-            let step = scalars.step(pq).ok_or_else(|| scalars.breakdown(pq))?;
-            // SAFETY: the block is this thread's.
-            let rr = thread.sum(unsafe { self.advance(block, step) });
-            let kept = scalars.next_iteration(rr);
-            // SAFETY: the block is this thread's; the others have read `p` before the sums.
-            unsafe { self.redirect(block, kept) };
-            thread.barrier();
-        }
-        Ok(scalars)
-    }
-}
-
 /// How many partial sums a sum over a vector has. Adding up one number after the other would take longer than fetching
 /// them.
 const LANES: usize = 4;
 
-#[expect(unsafe_code, reason = "several threads write the vectors")]
-impl Steps for Shares<'_> {
-    unsafe fn multiply(&self, block: usize) -> f64 {
+/// The steps of an iteration, each in one block of rows, in Rust or in C.
+#[expect(unsafe_code, reason = "several threads write the vectors, and loops in C")]
+impl Shares<'_> {
+    /// `q = A p` in a block; its part of `p . q`.
+    ///
+    /// # Safety
+    /// Nobody else has this block, and nobody writes `p`.
+    unsafe fn multiply<const IN_C: bool>(&self, block: usize) -> f64 {
+        if IN_C {
+            // SAFETY: the caller's promise.
+            return unsafe { hb_multiply_and_dot_part(&self.matrix(), &self.vectors(), block) };
+        }
         let (rows, matrix) = (self.placed.rows(block), self.placed.matrix());
         // SAFETY: the caller's promise.
         let p = unsafe { self.p.shared(0..matrix.columns()) };
@@ -203,7 +164,15 @@ impl Steps for Shares<'_> {
         matrix.multiply_and_dot(q, p, rows)
     }
 
-    unsafe fn advance(&self, block: usize, step: f64) -> f64 {
+    /// `x += step p` and `r -= step q` in a block; its part of `r . r`.
+    ///
+    /// # Safety
+    /// Nobody else has this block, and nobody writes `p`.
+    unsafe fn advance<const IN_C: bool>(&self, block: usize, step: f64) -> f64 {
+        if IN_C {
+            // SAFETY: the caller's promise.
+            return unsafe { hb_advance_part(&self.matrix(), &self.vectors(), step, block) };
+        }
         let rows = self.placed.rows(block);
         // SAFETY: the caller's promise.
         let x = unsafe { self.x.part(rows.clone()) };
@@ -217,7 +186,15 @@ impl Steps for Shares<'_> {
         subtract(r, step, q)
     }
 
-    unsafe fn redirect(&self, block: usize, kept: f64) {
+    /// `p = r + kept p` in a block.
+    ///
+    /// # Safety
+    /// Nobody else has this block, and nobody reads `p`.
+    unsafe fn redirect<const IN_C: bool>(&self, block: usize, kept: f64) {
+        if IN_C {
+            // SAFETY: the caller's promise.
+            return unsafe { hb_turn_part(&self.matrix(), &self.vectors(), kept, block) };
+        }
         let rows = self.placed.rows(block);
         // SAFETY: the caller's promise.
         let p = unsafe { self.p.part(rows.clone()) };
@@ -225,13 +202,48 @@ impl Steps for Shares<'_> {
         let r = unsafe { self.r.shared(rows) };
         redirect(p, r, kept);
     }
+
+    /// One thread's share of all iterations, in one region. The result is the same for all threads.
+    ///
+    /// # Safety
+    /// There are as many threads as blocks. Each calls this once, all in the same region, and no other thread uses the
+    /// vectors.
+    pub(crate) unsafe fn iterate<const IN_C: bool>(
+        &self,
+        thread: &impl TeamThread,
+        mut scalars: Scalars,
+        iterations: u64,
+    ) -> Result<Scalars, String> {
+        let block = thread.id();
+        for _ in 0..iterations {
+            // SAFETY: the block is this thread's; `p` was last written before a barrier.
+            let pq = thread.sum(unsafe { self.multiply::<IN_C>(block) });
+            let step = scalars.step(pq).ok_or_else(|| scalars.breakdown(pq))?;
+            // SAFETY: the block is this thread's.
+            let rr = thread.sum(unsafe { self.advance::<IN_C>(block, step) });
+            let kept = scalars.next_iteration(rr);
+            // SAFETY: the block is this thread's; the others have read `p` before the sums.
+            unsafe { self.redirect::<IN_C>(block, kept) };
+            thread.barrier();
+        }
+        Ok(scalars)
+    }
+
+    fn matrix(&self) -> Matrix {
+        Matrix::of(self.placed)
+    }
+
+    fn vectors(&self) -> Vectors {
+        let [x, r, p, q] = [&self.x, &self.r, &self.p, &self.q].map(Disjoint::pointer);
+        Vectors { x, r, p, q }
+    }
 }
 
 // Never inlined, so that all runtimes have the same machine code.
 
 /// `x += step p`.
 #[inline(never)]
-pub(crate) fn add(x: &mut [f64], step: f64, p: &[f64]) {
+fn add(x: &mut [f64], step: f64, p: &[f64]) {
     for (x, p) in x.iter_mut().zip(p) {
         *x += step * p;
     }
@@ -239,7 +251,7 @@ pub(crate) fn add(x: &mut [f64], step: f64, p: &[f64]) {
 
 /// `p = r + kept p`.
 #[inline(never)]
-pub(crate) fn redirect(p: &mut [f64], r: &[f64], kept: f64) {
+fn redirect(p: &mut [f64], r: &[f64], kept: f64) {
     for (p, r) in p.iter_mut().zip(r) {
         *p = r + kept * *p;
     }

@@ -3,14 +3,11 @@
 
 mod cg;
 mod check;
-#[cfg(openmp_compiled)]
 mod in_c;
 mod placed;
 mod spmv;
 
-pub(crate) use cg::{Scalars, Steps, System};
-#[cfg(feature = "mpi")]
-pub(crate) use cg::{add, redirect};
+pub(crate) use cg::{Scalars, Shares, System};
 pub(crate) use check::largest_error;
 pub(crate) use placed::Placed;
 pub(crate) use spmv::Product;

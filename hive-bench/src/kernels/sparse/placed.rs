@@ -39,7 +39,6 @@ impl Placed {
     }
 
     /// Where each block begins, and where the last one ends.
-    #[cfg(openmp_compiled)]
     pub(crate) fn bounds(&self) -> &[usize] {
         &self.bounds
     }

@@ -2,11 +2,8 @@
 //! answer is the same to the last bit.
 
 use super::Placed;
-#[cfg(openmp_compiled)]
-use super::in_c::Matrix;
+use super::in_c::{Matrix, hb_multiply_part};
 use crate::kernels::disjoint::Disjoint;
-#[cfg(openmp_compiled)]
-use crate::kernels::in_c::{InC, Pointers, compiled_twice, parts_in_c};
 use crate::kernels::kernel::{Kernel, checksum};
 use crate::matrix::Csr;
 use crate::runtimes::Runtime;
@@ -28,57 +25,28 @@ impl Product {
     }
 }
 
-#[cfg(openmp_compiled)]
-compiled_twice! {
-    fn multiply_in_c = hb_openmp_multiply, hb_plain_multiply(
-        times: u64, matrix: *const Matrix, x: *const f64, y: *mut f64);
-}
-
-#[cfg(openmp_compiled)]
-parts_in_c! {
-    fn multiply_part = "hb_openmp_multiply_part"(matrix: *const Matrix, x: *const f64, y: *mut f64);
-}
-
 impl Kernel for Product {
     /// Products.
-    fn run(&mut self, by: &mut impl Loops, steps: u64) {
+    fn run<const IN_C: bool>(&mut self, by: &mut impl Loops, steps: u64) {
         let Self { placed, x, y } = self;
         for _ in 0..steps {
             let y = Disjoint::new(y);
             by.blocks(placed.blocks(), |blocks| {
+                if IN_C {
+                    let matrix = Matrix::of(placed);
+                    // SAFETY: a matrix with its blocks, and vectors with a number for each column and for each row; a
+                    // loop hands out each block once.
+                    #[expect(unsafe_code, reason = "a loop in C")]
+                    return unsafe {
+                        hb_multiply_part(&raw const matrix, x.as_ptr(), y.pointer(), blocks.start, blocks.end)
+                    };
+                }
                 for rows in blocks.map(|block| placed.rows(block)) {
                     // SAFETY: a loop hands out each block once.
                     #[expect(unsafe_code, reason = "several threads write one array")]
                     let part = unsafe { y.part(rows.clone()) };
                     placed.matrix().multiply(part, x, rows);
                 }
-            });
-        }
-    }
-
-    #[cfg(openmp_compiled)]
-    fn run_in_c(&mut self, by: InC, steps: u64) {
-        let Self { placed, x, y } = self;
-        let matrix = Matrix::of(placed);
-        // SAFETY: a matrix with its blocks, and vectors with a number for each column and for each row.
-        #[expect(unsafe_code, reason = "loops in C")]
-        unsafe {
-            multiply_in_c(by, steps, &raw const matrix, x.as_ptr(), y.as_mut_ptr());
-        };
-    }
-
-    #[cfg(openmp_compiled)]
-    fn run_parts_in_c(&mut self, by: &mut impl Loops, steps: u64) {
-        let matrix = Matrix::of(&self.placed);
-        let arrays = Pointers::new((&raw const matrix, self.x.as_ptr(), self.y.as_mut_ptr()));
-        for _ in 0..steps {
-            by.blocks(self.placed.blocks(), |blocks| {
-                let (matrix, x, y) = arrays.get();
-                // SAFETY: as in `run_in_c`, and a loop hands out each block once.
-                #[expect(unsafe_code, reason = "loops in C")]
-                unsafe {
-                    multiply_part(matrix, x, y, blocks);
-                };
             });
         }
     }
@@ -109,7 +77,7 @@ mod tests {
         StdScope::host(3, |team| {
             let mut product = Product::new(team, &matrix);
             assert!(product.answer().unwrap_err().contains("y[0] is NaN"));
-            product.run(team, 1);
+            product.run::<false>(team, 1);
             product.answer().unwrap();
             product.y[80] += 1.0;
             assert!(product.answer().unwrap_err().contains("y[80]"));

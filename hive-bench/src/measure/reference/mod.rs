@@ -4,4 +4,3 @@
 pub(crate) mod hand_over;
 pub(crate) mod mutex;
 pub(crate) mod round_trip;
-pub(crate) mod steps;

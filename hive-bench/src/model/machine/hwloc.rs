@@ -6,25 +6,20 @@ use hwlocality::Topology;
 use hwlocality::object::TopologyObject;
 use hwlocality::object::types::ObjectType;
 
-use crate::model::cpu::Cpu;
+use super::Cpu;
 
 pub(super) fn read(description: &str) -> Result<Vec<Cpu>, String> {
-    let builder = Topology::builder();
     // A synthetic description has a colon in its first word, as in "pack:2", and is no file.
-    let is_synthetic = description.contains(':') && !Path::new(description).exists();
-    let builder = if is_synthetic {
-        builder
-            .from_synthetic(description)
-            .map_err(|error| format!("hwloc does not take it as a synthetic description: {error}"))
+    let builder = if description.contains(':') && !Path::new(description).exists() {
+        Topology::builder().from_synthetic(description).map_err(|error| format!("no synthetic description: {error}"))
     } else {
         // Not by hwlocality's `from_xml_file`, which panics over a file that is not there.
         let xml = std::fs::read_to_string(description).map_err(|error| {
             format!(
-                "cannot be read: {error}; `lstopo machine.xml` writes such a file, and \"pack:2 core:4 pu:1\" \
-                 describes a machine"
+                "cannot be read: {error}; `lstopo machine.xml` writes a file, and \"pack:2 core:4 pu:1\" is a machine"
             )
         })?;
-        builder.from_xml(&xml).map_err(|error| format!("hwloc does not take it as XML: {error}"))
+        Topology::builder().from_xml(&xml).map_err(|error| format!("hwloc does not take it as XML: {error}"))
     };
     let topology = builder?.build().map_err(|error| format!("hwloc cannot make a machine of it: {error}"))?;
     let nodes: Vec<_> = topology.objects_with_type(ObjectType::NUMANode).collect();

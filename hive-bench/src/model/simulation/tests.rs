@@ -1,11 +1,11 @@
 use super::*;
-use crate::model::program::Words;
 
-const LINE: Words = Words(0);
+const START: Cell = Cell::start(0);
+const LEFT: Cell = Cell::left(0);
 
 /// Costs of nothing but transfers.
 fn bare() -> Costs {
-    Costs { call: 0, part: 0, write: 0, poll: 0, serial: 1.0, post: 0, wake: 0 }
+    Costs { call: 0, part: 0, write: 0, poll: 0, serial: 1.0 }
 }
 
 fn simulate(one_way: &[Vec<u64>], lines: &[usize], programs: Vec<Vec<Step>>) -> Marks {
@@ -24,20 +24,20 @@ fn three() -> Vec<Vec<u64>> {
 
 #[test]
 fn one_read_is_one_transfer() {
-    let marks = simulate(&pair(), &[0], vec![vec![], vec![Step::Await(LINE.start(), 0), Step::Mark]]);
+    let marks = simulate(&pair(), &[0], vec![vec![], vec![Step::Await(START, 0), Step::Mark]]);
     assert_eq!(marks[1], [100]);
 }
 
 #[test]
 fn a_write_is_free_for_the_owner_and_a_transfer_for_another() {
-    let write = vec![Step::Store(LINE.start(), 1), Step::Mark, Step::Store(LINE.start(), 2), Step::Mark];
+    let write = vec![Step::Store(START, 1), Step::Mark, Step::Store(START, 2), Step::Mark];
     assert_eq!(simulate(&pair(), &[0], vec![write.clone(), vec![]])[0], [0, 0]);
     assert_eq!(simulate(&pair(), &[0], vec![vec![], write])[1], [100, 100]);
 }
 
 #[test]
 fn additions_to_one_line_come_one_after_the_other() {
-    let add = |wait| vec![Step::Work(wait), Step::Add(LINE.left()), Step::Mark];
+    let add = |wait| vec![Step::Work(wait), Step::Add(LEFT), Step::Mark];
     let marks = simulate(&three(), &[0], vec![add(0), add(1), add(2)]);
     // Core 1 fetches it from 0; core 2 waits for that, and fetches it from 1.
     assert_eq!(marks, [vec![0], vec![11], vec![71]]);
@@ -45,7 +45,7 @@ fn additions_to_one_line_come_one_after_the_other() {
 
 #[test]
 fn polls_of_one_line_are_served_one_after_the_other() {
-    let poll = |wait| vec![Step::Work(wait), Step::Await(LINE.start(), 0), Step::Mark];
+    let poll = |wait| vec![Step::Work(wait), Step::Await(START, 0), Step::Mark];
     let marks = simulate(&three(), &[0], vec![vec![], poll(0), poll(1)]);
     // Core 2 begins when core 1 has its copy, and has it from the nearer of the two holders.
     assert_eq!(marks[1..], [vec![10], vec![60]]);
@@ -53,8 +53,8 @@ fn polls_of_one_line_are_served_one_after_the_other() {
 
 #[test]
 fn an_invalidation_takes_as_long_as_to_the_farthest() {
-    let poll = |wait| vec![Step::Work(wait), Step::Await(LINE.start(), 1), Step::Mark];
-    let write = vec![Step::Work(200), Step::Store(LINE.start(), 1), Step::Mark];
+    let poll = |wait| vec![Step::Work(wait), Step::Await(START, 1), Step::Mark];
+    let write = vec![Step::Work(200), Step::Store(START, 1), Step::Mark];
     let marks = simulate(&three(), &[0], vec![write, poll(0), poll(1)]);
     // Both have copies by 60. The store takes them away; core 1 then has the line from 0, and core 2 its copy from core
     // 1.
@@ -63,10 +63,10 @@ fn an_invalidation_takes_as_long_as_to_the_farthest() {
 
 #[test]
 fn a_poll_that_comes_too_early_costs_the_writer_the_line() {
-    let answer = vec![Step::Await(LINE.start(), 1), Step::Mark];
-    let in_time = simulate(&pair(), &[0], vec![vec![Step::Work(49), Step::Store(LINE.start(), 1)], answer.clone()]);
+    let answer = vec![Step::Await(START, 1), Step::Mark];
+    let in_time = simulate(&pair(), &[0], vec![vec![Step::Work(49), Step::Store(START, 1)], answer.clone()]);
     assert_eq!(in_time[1], [100], "the store came before the request reached the line");
-    let late = simulate(&pair(), &[0], vec![vec![Step::Work(60), Step::Store(LINE.start(), 1)], answer]);
+    let late = simulate(&pair(), &[0], vec![vec![Step::Work(60), Step::Store(START, 1)], answer]);
     // A copy of the old value until 100; the store's request from 100 on; the next copy from 200 on.
     assert_eq!(late[1], [300]);
 }
@@ -74,25 +74,10 @@ fn a_poll_that_comes_too_early_costs_the_writer_the_line() {
 #[test]
 fn a_bounce_is_a_round_trip() {
     let rounds = 1..=20_u64;
-    let there = rounds
-        .clone()
-        .flat_map(|k| [Step::Store(LINE.start(), 2 * k), Step::Await(LINE.start(), 2 * k + 1), Step::Mark]);
-    let back = rounds.clone().flat_map(|k| [Step::Await(LINE.start(), 2 * k), Step::Store(LINE.start(), 2 * k + 1)]);
+    let there = rounds.clone().flat_map(|k| [Step::Store(START, 2 * k), Step::Await(START, 2 * k + 1), Step::Mark]);
+    let back = rounds.clone().flat_map(|k| [Step::Await(START, 2 * k), Step::Store(START, 2 * k + 1)]);
     let marks = simulate(&pair(), &[0], vec![there.collect(), back.collect()]);
     assert!(marks[0].windows(2).all(|pair| pair[1] - pair[0] == 200), "{marks:?}");
-}
-
-#[test]
-fn only_the_last_stores() {
-    let bee = |wait| {
-        vec![Step::Work(wait), Step::Add(LINE.left()), Step::StoreIfLast { goal: 2, cell: Words(1).start(), value: 1 }]
-    };
-    let mut first = bee(0);
-    first.extend([Step::Await(Words(1).start(), 1), Step::Mark]);
-    let marks = simulate(&pair(), &[0, 1], vec![first, bee(1000)]);
-    // The other's addition is done at 1100; its store is free, if it is not the first's poll that has the line: then an
-    // invalidation more.
-    assert_eq!(marks[0], [1300]);
 }
 
 #[test]
@@ -103,7 +88,7 @@ fn all_go_on_from_a_meeting_at_once() {
 
 #[test]
 fn who_waits_for_ever_is_named() {
-    let programs = vec![vec![], vec![Step::Await(LINE.start(), 1)]];
+    let programs = vec![vec![], vec![Step::Await(START, 1)]];
     let error = run(&Setting { one_way: &pair(), costs: &bare(), lines: vec![0], programs }).unwrap_err();
     assert!(error.contains("bee 1") && error.contains("Await"), "{error}");
 }
@@ -113,9 +98,7 @@ fn who_waits_for_ever_is_named() {
 fn numbers_do_not_matter() {
     let order = [2, 0, 1];
     // No two bees do anything at the same time, because ties would be resolved by number.
-    let bee = |k: u64| {
-        vec![Step::Work(1 + 7 * k), Step::Add(LINE.left()), Step::Mark, Step::Await(LINE.left(), 3), Step::Mark]
-    };
+    let bee = |k: u64| vec![Step::Work(1 + 7 * k), Step::Add(LEFT), Step::Mark, Step::Await(LEFT, 3), Step::Mark];
     let programs: Vec<_> = (0..3).map(bee).collect();
     let plain = simulate(&three(), &[0], programs.clone());
     let one_way: Vec<Vec<u64>> = order.iter().map(|a| order.iter().map(|b| three()[*a][*b]).collect()).collect();

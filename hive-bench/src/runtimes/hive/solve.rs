@@ -2,35 +2,34 @@
 
 use hive::Bee;
 
-use crate::kernels::sparse::{Scalars, Steps, System};
-use crate::runtimes::solve::Solve;
+use crate::kernels::sparse::{Scalars, Shares, System};
+use crate::runtimes::solve::{OneRegion, Solve, in_one_region};
 use crate::runtimes::team_thread::TeamThread;
 
 use super::HiveTeam;
 
 impl Solve for HiveTeam {
     fn solve(&mut self, system: &mut System, iterations: u64) -> Result<(), String> {
-        let begin = system.scalars;
-        system.scalars = in_one_region(self, &system.shares(), begin, iterations)?;
-        Ok(())
+        in_one_region::<false>(self, system, iterations)
     }
 }
 
-/// All iterations of a system, whose steps nobody else does meanwhile. Its blocks are as many as the team has bees.
-pub(super) fn in_one_region(
-    team: &HiveTeam,
-    steps: &(impl Steps + Sync),
-    begin: Scalars,
-    iterations: u64,
-) -> Result<Scalars, String> {
-    let ends = team.hive.spmd_map(team.threads, |bee| {
-        // SAFETY: the bees of this region, and nobody else.
-        #[expect(unsafe_code, reason = "several bees write the vectors")]
-        let end = unsafe { steps.iterate(bee, begin, iterations) };
-        end
-    });
-    // The same for all.
-    ends.into_iter().next().expect("a team has a bee")
+impl OneRegion for HiveTeam {
+    fn iterate<const IN_C: bool>(
+        &mut self,
+        shares: &Shares<'_>,
+        begin: Scalars,
+        iterations: u64,
+    ) -> Result<Scalars, String> {
+        let ends = self.hive.spmd_map(self.threads, |bee| {
+            // SAFETY: the bees of this region, and nobody else.
+            #[expect(unsafe_code, reason = "several bees write the vectors")]
+            let end = unsafe { shares.iterate::<IN_C>(bee, begin, iterations) };
+            end
+        });
+        // The same for all.
+        ends.into_iter().next().expect("a team has a bee")
+    }
 }
 
 impl TeamThread for Bee<'_> {

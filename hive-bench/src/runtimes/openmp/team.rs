@@ -7,29 +7,33 @@ use std::ops::Range;
 use super::environment::expect_library;
 use crate::catalog::RuntimeId;
 use crate::catalog::{Construct, ITERATIONS};
-use crate::kernels::in_c::InC;
 use crate::kernels::kernel::{Kernel, Kernels};
 use crate::kernels::search::Node;
-use crate::kernels::sparse::System;
-use crate::kernels::{disjoint::Disjoint, jacobi, triad};
-use crate::runtimes::Runtime;
+use crate::kernels::sparse::{Scalars, Shares, System};
+use crate::kernels::{disjoint::Disjoint, jacobi};
 use crate::runtimes::constructs::{Constructs, Delay, check};
-use crate::runtimes::solve::Solve;
+use crate::runtimes::loops::Loops;
+use crate::runtimes::solve::{OneRegion, Solve, in_one_region, iterate_by_barrier};
 use crate::runtimes::tasks::Tasks;
+use crate::runtimes::{Runtime, jacobi_thread};
 
-/// One piece of work: context, step, and the piece's begin and end.
-type Work = extern "C" fn(*const c_void, u64, usize, usize);
+/// The body of a loop: context, begin and end of a part.
+type Part = extern "C" fn(*const c_void, usize, usize);
+type SumOfPart = extern "C" fn(*const c_void, usize, usize) -> f64;
 
 unsafe extern "C" {
     fn omp_get_thread_num() -> c_int;
     fn hb_region(threads: c_int, body: extern "C" fn(*const c_void, usize), context: *const c_void);
-    fn hb_empty_regions(threads: c_int, times: u64);
-    fn hb_alternate(threads: c_int, pairs: u64);
-    fn hb_barriers(threads: c_int, times: u64);
-    fn hb_sums(threads: c_int, times: u64) -> f64;
-    fn hb_regions_of_work(threads: c_int, steps: u64, work: Work, context: *const c_void, len: usize);
-    fn hb_one_region_of_work(threads: c_int, steps: u64, work: Work, context: *const c_void, len: usize);
-    fn hb_fib(threads: c_int, n: u64) -> u64;
+    safe fn hb_empty_regions(threads: c_int, times: u64);
+    safe fn hb_alternate(threads: c_int, pairs: u64);
+    safe fn hb_barriers(threads: c_int, times: u64);
+    safe fn hb_sums(threads: c_int, times: u64) -> f64;
+    safe fn hb_barrier();
+    fn hb_blocks(threads: c_int, len: usize, body: Part, context: *const c_void);
+    fn hb_dynamic(threads: c_int, len: usize, chunk: usize, body: Part, context: *const c_void);
+    fn hb_sum(threads: c_int, len: usize, body: SumOfPart, context: *const c_void) -> f64;
+    fn hb_dynamic_sum(threads: c_int, len: usize, chunk: usize, body: SumOfPart, context: *const c_void) -> f64;
+    safe fn hb_fib(threads: c_int, n: u64) -> u64;
     fn hb_spawn(threads: c_int, tasks: u64, body: extern "C" fn(*const c_void, usize), context: *const c_void);
     fn hb_constructs(
         threads: c_int,
@@ -39,7 +43,7 @@ unsafe extern "C" {
         length: u64,
         iterations: u64,
     ) -> f64;
-    fn hb_search(threads: c_int, hash: u64, depth: u32, children: u32) -> u64;
+    safe fn hb_search(threads: c_int, hash: u64, depth: u32, children: u32) -> u64;
 }
 
 /// The file from which OpenMP was loaded into this process.
@@ -73,16 +77,6 @@ impl OpenMp {
     fn size(&self) -> c_int {
         int(self.threads)
     }
-
-    fn regions_of_work<F: Fn(u64, Range<usize>) + Sync>(&self, steps: u64, work: F, len: usize) {
-        // SAFETY: `piece::<F>` gets the closure it expects, and the call returns when all threads are done with it.
-        unsafe { hb_regions_of_work(self.size(), steps, piece::<F>, (&raw const work).cast(), len) };
-    }
-
-    fn one_region_of_work<F: Fn(u64, Range<usize>) + Sync>(&self, steps: u64, work: F, len: usize) {
-        // SAFETY: as in `regions_of_work`.
-        unsafe { hb_one_region_of_work(self.size(), steps, piece::<F>, (&raw const work).cast(), len) };
-    }
 }
 
 fn int(threads: usize) -> c_int {
@@ -95,10 +89,41 @@ extern "C" fn call<F: Fn(usize) + Sync>(body: *const c_void, id: usize) {
     body(id);
 }
 
-extern "C" fn piece<F: Fn(u64, Range<usize>) + Sync>(work: *const c_void, step: u64, begin: usize, end: usize) {
-    // SAFETY: the callers pass a pointer to their closure, which outlives the call, and which is Sync.
-    let work = unsafe { &*work.cast::<F>() };
-    work(step, begin..end);
+extern "C" fn part<F: Fn(Range<usize>) + Sync>(body: *const c_void, begin: usize, end: usize) {
+    // SAFETY: the callers pass a pointer to their closure, which outlives the loop, and which is Sync.
+    let body = unsafe { &*body.cast::<F>() };
+    body(begin..end);
+}
+
+extern "C" fn sum_of_part<F: Fn(Range<usize>) -> f64 + Sync>(body: *const c_void, begin: usize, end: usize) -> f64 {
+    // SAFETY: as in `part`.
+    let body = unsafe { &*body.cast::<F>() };
+    body(begin..end)
+}
+
+/// A team for loops.
+struct Team(c_int);
+
+impl Loops for Team {
+    fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
+        // SAFETY: `part::<F>` gets the closure it expects, and the call returns when all threads are done with it.
+        unsafe { hb_blocks(self.0, len, part::<F>, (&raw const body).cast()) };
+    }
+
+    fn dynamic<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, chunk: usize, body: F) {
+        // SAFETY: as above.
+        unsafe { hb_dynamic(self.0, len, chunk, part::<F>, (&raw const body).cast()) };
+    }
+
+    fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64 {
+        // SAFETY: as above.
+        unsafe { hb_sum(self.0, len, sum_of_part::<F>, (&raw const body).cast()) }
+    }
+
+    fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, chunk: usize, body: F) -> f64 {
+        // SAFETY: as above.
+        unsafe { hb_dynamic_sum(self.0, len, chunk, sum_of_part::<F>, (&raw const body).cast()) }
+    }
 }
 
 impl Runtime for OpenMp {
@@ -112,45 +137,26 @@ impl Runtime for OpenMp {
     }
 
     fn empty_regions(&mut self, threads: usize, times: u64) {
-        // SAFETY: only numbers.
-        unsafe { hb_empty_regions(int(threads), times) };
+        hb_empty_regions(int(threads), times);
     }
 
     fn sums(&mut self, times: u64) -> f64 {
-        // SAFETY: only numbers.
-        unsafe { hb_sums(self.size(), times) }
+        hb_sums(self.size(), times)
     }
 
     fn alternate(&mut self, pairs: u64) {
-        // SAFETY: only numbers.
-        unsafe { hb_alternate(self.size(), pairs) };
+        hb_alternate(self.size(), pairs);
     }
 
     fn barriers(&mut self, times: u64) -> Result<(), String> {
-        // SAFETY: only numbers.
-        unsafe { hb_barriers(self.size(), times) };
+        hb_barriers(self.size(), times);
         Ok(())
     }
 
-    fn triads(&mut self, times: u64, arrays: &mut triad::Triad) {
-        let len = arrays.a.len();
-        let (a, b, c) = (Disjoint::new(&mut arrays.a), &arrays.b, &arrays.c);
-        let work = |_step, piece: Range<usize>| {
-            // SAFETY: each thread gets a piece of its own.
-            let part = unsafe { a.part(piece.clone()) };
-            triad::triad(part, &b[piece.clone()], &c[piece]);
-        };
-        self.regions_of_work(times, work, len);
-    }
-
-    fn jacobi(&mut self, steps: u64, plates: &mut jacobi::Plates) {
-        let (even, odd) = (Disjoint::new(&mut plates.even), Disjoint::new(&mut plates.odd));
-        self.regions_of_work(steps, |step, rows| heat(step, rows, &even, &odd), jacobi::SIDE);
-    }
-
     fn jacobi_one_region(&mut self, steps: u64, plates: &mut jacobi::Plates) -> Result<(), String> {
+        let threads = self.threads;
         let (even, odd) = (Disjoint::new(&mut plates.even), Disjoint::new(&mut plates.odd));
-        self.one_region_of_work(steps, |step, rows| heat(step, rows, &even, &odd), jacobi::SIDE);
+        self.region(threads, |id| jacobi_thread(id, threads, steps, [&even, &odd], || hb_barrier()));
         Ok(())
     }
 }
@@ -167,20 +173,30 @@ impl Constructs for OpenMp {
 
 impl Kernels for OpenMp {
     fn run(&mut self, kernel: &mut impl Kernel, steps: u64) {
-        kernel.run_in_c(InC::OpenMp { threads: self.size() }, steps);
+        kernel.run::<true>(&mut Team(self.size()), steps);
     }
 }
 
 impl Solve for OpenMp {
     fn solve(&mut self, system: &mut System, iterations: u64) -> Result<(), String> {
-        system.in_c(InC::OpenMp { threads: self.size() }, iterations)
+        in_one_region::<true>(self, system, iterations)
+    }
+}
+
+impl OneRegion for OpenMp {
+    fn iterate<const IN_C: bool>(
+        &mut self,
+        shares: &Shares<'_>,
+        begin: Scalars,
+        iterations: u64,
+    ) -> Result<Scalars, String> {
+        iterate_by_barrier::<IN_C>(self, || hb_barrier(), shares, begin, iterations)
     }
 }
 
 impl Tasks for OpenMp {
     fn fib(&mut self, n: u64) -> Result<u64, String> {
-        // SAFETY: only numbers.
-        Ok(unsafe { hb_fib(self.size(), n) })
+        Ok(hb_fib(self.size(), n))
     }
 
     fn search(&mut self, root: Node) -> Result<u64, String> {
@@ -188,8 +204,7 @@ impl Tasks for OpenMp {
         if root.children() == 0 {
             return Ok(1);
         }
-        // SAFETY: only numbers.
-        Ok(1 + unsafe { hb_search(self.size(), hash, depth, root.children()) })
+        Ok(1 + hb_search(self.size(), hash, depth, root.children()))
     }
 
     fn spawn_from_one<F: Fn() + Copy + Send + Sync>(&mut self, tasks: u64, task: F) -> Result<(), String> {
@@ -203,12 +218,4 @@ impl Tasks for OpenMp {
 /// `call` for a closure whose type has no name.
 fn of_type<F: Fn(usize) + Sync>(_body: &F) -> extern "C" fn(*const c_void, usize) {
     call::<F>
-}
-
-/// One thread's rows of one step.
-fn heat(step: u64, rows: Range<usize>, even: &Disjoint<'_>, odd: &Disjoint<'_>) {
-    let (from, to) = if step.is_multiple_of(2) { (even, odd) } else { (odd, even) };
-    // SAFETY: each thread gets rows of its own, and all are in the same step: it ends with a barrier or with the
-    // region.
-    unsafe { jacobi::sweep_part(to, from, rows) };
 }

@@ -6,9 +6,11 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use crate::kernels::sparse::System;
 use crate::kernels::split;
 use crate::runtimes::Runtime;
 use crate::runtimes::loops::{Loops, chunk};
+use crate::runtimes::solve::Solve;
 
 use super::RayonPool;
 
@@ -16,6 +18,12 @@ impl RayonPool {
     /// Whether the caller is one of the pool's.
     fn is_worker(&self) -> bool {
         self.pool.current_thread_index().is_some()
+    }
+}
+
+impl Solve for RayonPool {
+    fn solve(&mut self, system: &mut System, iterations: u64) -> Result<(), String> {
+        system.by_loops(self, iterations)
     }
 }
 

@@ -3,6 +3,9 @@
 
 mod options;
 mod process;
+#[allow(dead_code, reason = "one file of quantiles for all programs of hive-bench")]
+#[path = "../../../../src/stats/quantiles.rs"]
+mod quantiles;
 mod statistics;
 mod table;
 

@@ -1,5 +1,7 @@
 //! Medians and their spread.
 
+use crate::quantiles::quantiles;
+
 /// Quartiles of some figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Quartiles {
@@ -11,14 +13,10 @@ pub(crate) struct Quartiles {
 impl Quartiles {
     /// Of at least one figure. Between two figures it is interpolated.
     pub(crate) fn of(figures: impl Iterator<Item = f64>) -> Self {
-        let mut figures: Vec<f64> = figures.collect();
-        figures.sort_unstable_by(f64::total_cmp);
-        let at = |part: f64| {
-            let place = part * (figures.len() - 1) as f64;
-            let (below, above) = (figures[place.floor() as usize], figures[place.ceil() as usize]);
-            below + (above - below) * place.fract()
-        };
-        Self { lower: at(0.25), median: at(0.5), upper: at(0.75) }
+        let figures: Vec<f64> = figures.collect();
+        let quartiles = quantiles(&figures, [0.25, 0.5, 0.75]);
+        let [lower, median, upper] = quartiles.expect("there is at least one figure");
+        Self { lower, median, upper }
     }
 }
 

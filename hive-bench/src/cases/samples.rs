@@ -1,10 +1,14 @@
-//! Work that is given as a time: how many numbers a loop has to add up to take so long on one thread.
+//! What the cases have in common: what they come to, how answers are checked, and work that is given as a time.
 
+use std::fmt::Display;
 use std::thread;
 
 use crate::kernels::roots;
 use crate::record::{Job, Measured};
 use crate::system::cpus;
+
+/// What a case comes to: samples in its unit.
+pub(super) type Samples = Result<Vec<f64>, String>;
 
 /// How many numbers the case's loop adds up; `None` for cases whose work is not given as a time. Call it before there
 /// is a team, whose waiting threads might share a core with the thread that finds out.
@@ -21,4 +25,9 @@ pub(crate) fn numbers_alone(job: &Job) -> Option<usize> {
 /// The same, found out earlier if possible.
 pub(super) fn numbers(job: &Job, measured: &Measured) -> Result<usize, String> {
     measured.loop_len.or_else(|| numbers_alone(job)).ok_or_else(|| "this case's work is not given as a time".to_owned())
+}
+
+/// An error unless what was computed is what it should be.
+pub(super) fn check<T: PartialEq + Display>(what: &str, is: T, should_be: T) -> Result<(), String> {
+    if is == should_be { Ok(()) } else { Err(format!("wrong answer: {what} is {is}, not {should_be}")) }
 }

@@ -1,25 +1,19 @@
-//! hive's team with the loop bodies in C that OpenMP's threads run: the same functions, by the same compiler, with the
-//! same flags. Beside OpenMP it shows what the runtime does, and beside `hive` what the compiler does.
+//! A team with the loop bodies in C that OpenMP's threads run: the same functions, by the same compiler, with the same
+//! flags. hive's team beside OpenMP shows what the runtime does, and beside `hive` what the compiler does; a plain loop
+//! is the baseline of both.
 
 use crate::kernels::kernel::{Kernel, Kernels};
 use crate::kernels::sparse::System;
 use crate::runtimes::Runtime;
 use crate::runtimes::callers::Callers;
 use crate::runtimes::constructs::Constructs;
-use crate::runtimes::solve::Solve;
+use crate::runtimes::loops::Loops;
+use crate::runtimes::solve::{OneRegion, Solve, in_one_region};
 use crate::runtimes::tasks::Tasks;
 
-use super::{HiveTeam, Settings, solve};
+pub(crate) struct InC<'t, T>(pub(crate) &'t mut T);
 
-pub(crate) struct HiveC<'a>(&'a mut HiveTeam);
-
-impl HiveC<'_> {
-    pub(crate) fn host<T>(cpus: &[usize], work: impl FnOnce(&mut HiveC<'_>) -> T) -> Result<T, String> {
-        HiveTeam::host(cpus, Settings::default(), |team| work(&mut HiveC(team)))
-    }
-}
-
-impl Runtime for HiveC<'_> {
+impl<T: Runtime> Runtime for InC<'_, T> {
     fn threads(&self) -> usize {
         self.0.threads()
     }
@@ -33,46 +27,47 @@ impl Runtime for HiveC<'_> {
     }
 }
 
-impl Kernels for HiveC<'_> {
+impl<T: Loops> Kernels for InC<'_, T> {
     fn run(&mut self, kernel: &mut impl Kernel, steps: u64) {
-        kernel.run_parts_in_c(self.0, steps);
+        kernel.run::<true>(self.0, steps);
     }
 }
 
-impl Solve for HiveC<'_> {
+impl<T: OneRegion> Solve for InC<'_, T> {
     fn solve(&mut self, system: &mut System, iterations: u64) -> Result<(), String> {
-        let begin = system.scalars;
-        system.scalars = solve::in_one_region(self.0, &system.shares_in_c(), begin, iterations)?;
-        Ok(())
+        in_one_region::<true>(self.0, system, iterations)
     }
 }
 
 /// Only kernels have bodies in C.
-impl Callers for HiveC<'_> {}
-impl Constructs for HiveC<'_> {}
-impl Tasks for HiveC<'_> {}
+impl<T: Sync> Callers for InC<'_, T> {}
+impl<T> Constructs for InC<'_, T> {}
+impl<T> Tasks for InC<'_, T> {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::kernels::labels::Labels;
     use crate::kernels::nbody::{Nbody, Schedule};
-    use crate::matrix::Laplacian;
+    use crate::matrix::{Csr, Entry, Laplacian, Symmetry};
+    use crate::runtimes::hive::{HiveTeam, Settings};
     use crate::runtimes::sequential::Sequential;
+    use crate::runtimes::std_scope::StdScope;
     use crate::system::cpus;
 
     /// On a thread of its own, which is bound to a CPU and ends.
-    fn with_team<T: Send>(work: impl FnOnce(&mut HiveC<'_>) -> T + Send) -> T {
+    fn with_team<T: Send>(work: impl FnOnce(&mut InC<'_, HiveTeam>) -> T + Send) -> T {
         let all = cpus::in_order_of_use();
         let cpus = &all[..all.len().min(2)];
-        std::thread::scope(|scope| scope.spawn(|| HiveC::host(cpus, work).unwrap()).join().unwrap())
+        let host = || HiveTeam::host(cpus, Settings::default(), |team| work(&mut InC(team))).unwrap();
+        std::thread::scope(|scope| scope.spawn(host).join().unwrap())
     }
 
     #[test]
     fn bodies_in_c_come_to_the_answer_of_plain_loops() {
         for schedule in [Schedule::Static, Schedule::Dynamic] {
             let mut plain = Nbody::new(schedule);
-            plain.run(&mut Sequential, 3);
+            plain.run::<false>(&mut Sequential, 3);
             let answer = with_team(|team| {
                 let mut in_c = Nbody::new(schedule);
                 Kernels::run(team, &mut in_c, 3);
@@ -97,5 +92,19 @@ mod tests {
             assert_eq!(system.scalars.done, 1000);
             system.check(1e-12).unwrap();
         });
+        StdScope::host(3, |team| {
+            let mut system = System::new(team, &matrix);
+            InC(team).solve(&mut system, 1000).unwrap();
+            system.check(1e-12).unwrap();
+        });
+    }
+
+    #[test]
+    fn what_is_not_positive_definite_is_reported() {
+        let entry = |place: u32, value: f64| Entry { row: place, column: place, value };
+        let matrix = Csr::from_entries(2, 2, Symmetry::Symmetric, &[entry(0, 1.0), entry(1, -2.0)]);
+        let mut system = System::new(&mut Sequential, &matrix);
+        let error = InC(&mut Sequential).solve(&mut system, 5).unwrap_err();
+        assert!(error.contains("iteration 1: p.Ap is -7e0"), "{error}");
     }
 }

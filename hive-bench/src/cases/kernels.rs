@@ -1,0 +1,188 @@
+//! Real work in small regions and loops, its answer checked.
+
+use super::samples::{Samples, check};
+use super::warm_up::awaken;
+use crate::catalog::Case;
+use crate::kernels::disjoint::Disjoint;
+use crate::kernels::handing_out::HandingOut;
+use crate::kernels::kernel::{Kernel, Kernels};
+use crate::kernels::labels::Labels;
+use crate::kernels::mandelbrot::Mandelbrot;
+use crate::kernels::matmul::Matmul;
+use crate::kernels::nbody::{Nbody, Schedule};
+use crate::kernels::sparse::{Product, System};
+use crate::kernels::stencil::Stencil;
+use crate::kernels::stream::{Operation, Stream};
+use crate::kernels::triad::{Triad, b_at, c_at};
+use crate::kernels::{jacobi as heat, split};
+use crate::measure::timing;
+use crate::record::{Budget, Job};
+use crate::runtimes::Runtime;
+use crate::runtimes::sequential::Sequential;
+use crate::runtimes::solve::Solve;
+
+/// Doubles in each of STREAM's arrays.
+const STREAM_LEN: usize = 1 << 22;
+/// Heat steps before the plates are set up for the run that counts.
+const WARM_UP_STEPS: u64 = 20;
+/// Iterations of conjugate gradients before those that count.
+const WARM_UP_ITERATIONS: u64 = 10;
+
+/// Nanoseconds for a unit of the kernel, and the answer.
+type Done = (Vec<f64>, u64);
+
+pub(super) fn run(runtime: &mut (impl Runtime + Kernels + Solve), job: &Job) -> Samples {
+    let (samples, answer) = match job.case {
+        Case::Jacobi => heat_run(&job.budget, |steps, plates| {
+            runtime.jacobi(steps, plates);
+            Ok(())
+        })?,
+        Case::JacobiBarrier => heat_run(&job.budget, |steps, plates| runtime.jacobi_one_region(steps, plates))?,
+        Case::Spmv => return spmv(runtime, job),
+        Case::Cg => return cg(runtime, job),
+        case if case.triad_len().is_some() => return triad(runtime, job),
+        case => steps(runtime, case, &job.budget)?,
+    };
+    check("the checksum", answer, job.checksum.unwrap_or(answer))?;
+    Ok(samples)
+}
+
+/// The right answer of the case, computed by plain loops. `None` for cases that are no such kernel, and for kernels
+/// whose answer alone shows whether it is right. The driver asks once for all runners.
+pub(crate) fn expected_checksum(case: Case, budget: &Budget) -> Option<u64> {
+    match case {
+        Case::Jacobi | Case::JacobiBarrier => Some(heat::expected_checksum(budget.jacobi_steps)),
+        Case::Stencil7 | Case::NbodyStatic | Case::NbodyDynamic | Case::Matmul | Case::Mandelbrot => {
+            steps(&mut Sequential, case, budget).ok().map(|(_, answer)| answer)
+        }
+        _ => None,
+    }
+}
+
+/// Kernels made of steps of parallel loops. A sample takes 10 to 30 ms on one CPU.
+fn steps<R: Runtime + Kernels>(runtime: &mut R, case: Case, budget: &Budget) -> Result<Done, String> {
+    let stream = |operation| move |team: &mut R| Stream::new(team, operation, STREAM_LEN);
+    match case {
+        Case::StreamCopy => in_samples(runtime, stream(Operation::Copy), 4, budget),
+        Case::StreamScale => in_samples(runtime, stream(Operation::Scale), 4, budget),
+        Case::StreamAdd => in_samples(runtime, stream(Operation::Add), 4, budget),
+        Case::Stencil7 => in_samples(runtime, Stencil::new, 4, budget),
+        Case::NbodyStatic => in_samples(runtime, |_| Nbody::new(Schedule::Static), 50, budget),
+        Case::NbodyDynamic => in_samples(runtime, |_| Nbody::new(Schedule::Dynamic), 50, budget),
+        Case::LabelPropagation => in_samples(runtime, Labels::new, 1, budget),
+        Case::Matmul => in_samples(runtime, Matmul::new, 1, budget),
+        Case::Mandelbrot => in_samples(runtime, Mandelbrot::new, 1, budget),
+        Case::Dynamic1m => in_samples(runtime, |_| HandingOut::default(), 1, budget),
+        _ => Err("this case is no kernel of loops".to_owned()),
+    }
+}
+
+/// A sample is the time of some steps, divided by the units they have; as many steps run before the first sample. The
+/// answer is checked after all steps.
+fn in_samples<R: Runtime + Kernels, K: Kernel>(
+    runtime: &mut R,
+    new: impl FnOnce(&mut R) -> K,
+    steps: u64,
+    budget: &Budget,
+) -> Result<Done, String> {
+    let mut kernel = new(runtime);
+    runtime.run(&mut kernel, steps);
+    let sample = |_| {
+        awaken(runtime);
+        timing::nanoseconds(|| runtime.run(&mut kernel, steps)) / (steps * kernel.units()) as f64
+    };
+    let samples = (0..budget.kernel_samples).map(sample).collect();
+    Ok((samples, kernel.answer()?))
+}
+
+fn triad(runtime: &mut impl Runtime, job: &Job) -> Samples {
+    let len = job.case.triad_len().ok_or("this case has no arrays")?;
+    let mut arrays = triad_of(runtime, len);
+    let samples = timing::batches(&job.budget, |times| runtime.triads(times, &mut arrays));
+    arrays.check().map(|()| samples)
+}
+
+/// All steps are one sample: the time of a step.
+fn heat_run(
+    budget: &Budget,
+    mut run: impl FnMut(u64, &mut heat::Plates) -> Result<(), String>,
+) -> Result<Done, String> {
+    let steps = budget.jacobi_steps;
+    run(WARM_UP_STEPS, &mut heat::Plates::new())?;
+    let mut plates = heat::Plates::new();
+    let took = timing::try_nanoseconds(|| run(steps, &mut plates))?;
+    Ok((vec![took / steps as f64], plates.checksum(steps)))
+}
+
+fn spmv(runtime: &mut (impl Runtime + Kernels), job: &Job) -> Samples {
+    let mut product = Product::new(runtime, &job.given.matrix(&job.budget)?);
+    let samples = timing::batches(&job.budget, |times| runtime.run(&mut product, times));
+    product.answer().map(|_| samples)
+}
+
+/// All iterations are one sample: the time of an iteration.
+fn cg(runtime: &mut (impl Runtime + Solve), job: &Job) -> Samples {
+    let (largest_error, iterations) = (job.given.cg_error()?, job.budget.cg_iterations);
+    let mut system = System::new(runtime, &job.given.matrix(&job.budget)?);
+    runtime.solve(&mut system, WARM_UP_ITERATIONS)?;
+    system.restart();
+    awaken(runtime);
+    let took = timing::try_nanoseconds(|| runtime.solve(&mut system, iterations))?;
+    system.check(largest_error)?;
+    Ok(vec![took / iterations as f64])
+}
+
+/// Arrays whose memory each thread has touched first where it will work.
+fn triad_of(runtime: &mut impl Runtime, len: usize) -> Triad {
+    let mut arrays = Triad { a: vec![0.0; len], b: vec![0.0; len], c: vec![0.0; len] };
+    let threads = runtime.threads();
+    let (a, b, c) = (Disjoint::new(&mut arrays.a), Disjoint::new(&mut arrays.b), Disjoint::new(&mut arrays.c));
+    runtime.region(threads, |id| {
+        let range = split(id, threads, len);
+        // SAFETY: `split` gives each thread a part of its own.
+        #[allow(unsafe_code)]
+        let (a, b, c) =
+            (unsafe { a.part(range.clone()) }, unsafe { b.part(range.clone()) }, unsafe { c.part(range.clone()) });
+        a.fill(-1.0);
+        b.iter_mut().zip(range.clone()).for_each(|(b, i)| *b = b_at(i));
+        c.iter_mut().zip(range).for_each(|(c, i)| *c = c_at(i));
+    });
+    arrays
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::RuntimeId;
+    use crate::record::Given;
+
+    fn job(checksum: Option<u64>) -> Job {
+        let (runtime, case) = (RuntimeId::Sequential, Case::NbodyStatic);
+        Job {
+            runtime,
+            case,
+            threads: 1,
+            cpus: vec![0],
+            budget: Budget::QUICK,
+            checksum,
+            given: Given::default(),
+            poll: None,
+        }
+    }
+
+    #[test]
+    fn another_s_answer_is_held_against_this_one_s() {
+        let expected = expected_checksum(Case::NbodyStatic, &Budget::QUICK);
+        assert!(expected.is_some());
+        assert_eq!(run(&mut Sequential, &job(expected)).unwrap().len(), 1);
+        let error = run(&mut Sequential, &job(Some(17))).unwrap_err();
+        assert!(error.contains("not 17"), "{error}");
+    }
+
+    #[test]
+    fn only_what_needs_it_is_computed_beforehand() {
+        for case in [Case::StreamAdd, Case::LabelPropagation, Case::Dynamic1m, Case::Spmv, Case::Region] {
+            assert_eq!(expected_checksum(case, &Budget::QUICK), None, "{case:?}");
+        }
+    }
+}

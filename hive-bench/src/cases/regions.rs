@@ -1,0 +1,81 @@
+//! What can be repeated without a pause: regions, sums, barriers, changing sizes.
+
+use std::sync::Mutex;
+use std::time::Instant;
+
+use super::samples::{Samples, check};
+use crate::measure::reference::mutex;
+use crate::measure::timing;
+use crate::record::{Budget, Measured, Reference};
+use crate::runtimes::Runtime;
+
+/// Regions of all before each shrink: the bees are awake, as in a program that is at work.
+const REGIONS_BETWEEN: u64 = 20;
+
+/// Empty regions; a team of one in turn with a mutex.
+pub(super) fn region(runtime: &mut impl Runtime, budget: &Budget, measured: &mut Measured) -> Vec<f64> {
+    let threads = runtime.threads();
+    if threads > 1 {
+        return timing::batches(budget, |times| runtime.empty_regions(threads, times));
+    }
+    let counter = Mutex::new(0);
+    let [regions, locks] = timing::batches_in_turn(budget, |which, times| match which {
+        0 => runtime.empty_regions(1, times),
+        _ => mutex::lock_and_unlock(&counter, times),
+    });
+    measured.references.insert(Reference::Mutex, locks);
+    regions
+}
+
+/// Regions with a sum, which must be right.
+pub(super) fn reduce(runtime: &mut impl Runtime, budget: &Budget) -> Samples {
+    let threads = runtime.threads();
+    let sum = (threads * (threads + 1) / 2) as f64;
+    timing::try_batches(budget, |times| check("the sum of sums", runtime.sums(times), sum * times as f64))
+}
+
+/// Regions in turn with parallel iterators' sums, which must be right.
+#[cfg(feature = "rayon-interop")]
+pub(super) fn rayon_interop(runtime: &mut impl Runtime, budget: &Budget) -> Samples {
+    let data = [1.0; 1 << 12];
+    timing::try_batches(budget, |times| {
+        let sums = runtime.regions_and_iterators(times, &data)?;
+        check("the sum of sums", sums, data.len() as f64 * times as f64)
+    })
+}
+
+/// Barriers, many in one region.
+pub(super) fn barrier(runtime: &mut impl Runtime, budget: &Budget) -> Samples {
+    timing::try_batches(budget, |times| runtime.barriers(times))
+}
+
+/// Regions of 1, n, 1, n, ... in turn with as many of 1 and as many of n.
+pub(super) fn alternating_sizes(runtime: &mut impl Runtime, budget: &Budget, measured: &mut Measured) -> Vec<f64> {
+    let threads = runtime.threads();
+    let [pairs, ones, alls] = timing::batches_in_turn(budget, |which, times| match which {
+        0 => runtime.alternate(times),
+        1 => runtime.empty_regions(1, times),
+        _ => runtime.empty_regions(threads, times),
+    });
+    let means = ones.into_iter().zip(alls).map(|(one, all)| f64::midpoint(one, all)).collect();
+    measured.references.insert(Reference::Mean, means);
+    pairs.into_iter().map(|pair| pair / 2.0).collect()
+}
+
+/// Giving CPUs away, from the call until the surplus bees are parked; and taking them back, from the call until a
+/// region of all has run.
+pub(super) fn resize(runtime: &mut impl Runtime, budget: &Budget) -> Result<(Vec<f64>, Vec<f64>), String> {
+    let threads = runtime.threads();
+    let (mut shrinks, mut grows) = (Vec::new(), Vec::new());
+    let begin = Instant::now();
+    while shrinks.is_empty() || begin.elapsed() < budget.batch_time() {
+        runtime.empty_regions(threads, REGIONS_BETWEEN);
+        shrinks.push(timing::try_nanoseconds(|| runtime.resize_and_wait(1))?);
+        grows.push(timing::try_nanoseconds(|| {
+            runtime.resize_and_wait(threads)?;
+            runtime.empty_regions(threads, 1);
+            Ok(())
+        })?);
+    }
+    Ok((shrinks, grows))
+}
