@@ -33,7 +33,7 @@ use paralight::iter::{Accumulator, ExactSizeAccumulator, GenericThreadPool, Sour
 use crate::adapters::work_ranges::WorkRanges;
 use crate::pool::handle::Hive;
 use crate::pool::loop_costs::{LoopKind, Sharing};
-use crate::pool::run_parts::Work;
+use crate::pool::run_parts::LoopWork;
 use crate::protocol::region::panics::ignore_panic;
 use crate::region::no_double_panic::NoDoublePanic;
 
@@ -97,7 +97,8 @@ fn run_pipeline<R: Send, C: SourceCleanup + Sync>(
     // An empty input has a region of one bee, because paralight needs one result.
     let bees = hive.bees().min(input_len).max(1);
     let input = PipelineInput { ranges: WorkRanges::new(input_len, bees), bees, cleanup };
-    hive.map_parts::<true, _, _>(bees, Work::Loop(input_len, LoopKind::OfBees(Sharing::AsTheyCome)), |bee| {
+    let kind = LoopKind::OfBees(Sharing::AsTheyCome);
+    hive.map_parts(bees, LoopWork { indices: input_len, kind, is_planned: false }, |bee| {
         NoDoublePanic::new(body(Items { input: &input, bee: bee.id(), claimed: 0..0 }))
     })
 }

@@ -12,6 +12,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::loops::chunks::aligned_block;
 use crate::loops::loop_state::LoopState;
+use crate::loops::range_body::RangeBody;
 use crate::loops::shared_loop::{IntoLoop, Loop};
 use crate::pool::loop_costs::Sharing;
 use crate::pool::shared::Shared;
@@ -141,7 +142,7 @@ impl Bee<'_> {
     /// `for_range`, a call that has begun.
     #[inline(always)]
     #[track_caller]
-    fn run_for_range(&self, own: &Loop, body: &mut impl FnMut(Range<usize>)) {
+    fn run_for_range(&self, own: &Loop, body: &mut impl RangeBody) {
         if self.bees() == 1 {
             return own.run(&self.context, body);
         }

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use crate::loops::chunks::aligned_block;
 use crate::loops::shared_loop::{IntoLoop, Loop};
 use crate::pool::handle::Hive;
 use crate::pool::loop_costs::LoopKind;
@@ -59,20 +58,22 @@ impl Hive {
     pub(crate) fn run_weighted<F: Fn(Range<usize>, &Bee<'_>) + Sync>(&self, mut shared: Loop, weight: usize, body: F) {
         let indices = shared.range().len().saturating_mul(weight);
         let work = shared.work(indices, LoopKind::OfBees(shared.sharing()));
-        if shared.is_in_blocks() {
-            // Blocks need no shared words. The closure owns copies of all that a bee needs, in one piece, because each
-            // cache line of the caller's stack that a bee reads is a transfer between cores.
-            let (range, multiple) = (shared.range(), shared.spec.multiple);
-            return self.run_parts::<true, _>(shared.team_size(self.bees()), work, move |bee| {
-                let block = aligned_block(range.clone(), multiple, bee.id(), bee.bees());
+        // A bee finds its plain block by the range alone. The closure owns all that it needs for that, in one piece,
+        // because each cache line of the caller's stack that a bee reads is a transfer between cores.
+        let (range, is_plain) = (shared.range(), shared.range_in_plain_blocks().is_some());
+        let bees = if is_plain { shared.team_size(self.bees()) } else { shared.take_words(self.bees()) };
+        let with_words = (!is_plain).then_some(&shared);
+        self.run_parts(bees, work, move |bee| match with_words {
+            Some(shared) => shared.run_dealt(None, &bee.context, &mut |range| body(range, bee)),
+            None => {
+                let block = bee.split(range.clone());
                 if !block.is_empty() {
                     body(block, bee);
                 }
-            });
+            }
+        });
+        if !is_plain {
+            shared.put_words_back();
         }
-        let run_part = move |shared: &Loop, bee: &Bee<'_>| shared.run(&bee.context, &mut |range| body(range, bee));
-        let bees = shared.take_words(self.bees());
-        self.run_parts::<true, _>(bees, work, |bee| run_part(&shared, bee));
-        shared.put_words_back();
     }
 }

@@ -3,9 +3,13 @@
 
 use std::ops::Range;
 
+use crate::loops::chunks::Chunks;
 use crate::region::no_double_panic::NoDoublePanic;
 
 /// What one bee does with each range of indices that it gets.
+///
+/// Loops call it by pointers, so that a program has their code once, and not once for each of its loops: a method does
+/// all that can be done with what the bee has got.
 pub(crate) trait RangeBody {
     /// Called for one block or one chunk.
     fn run_range(&mut self, range: Range<usize>);
@@ -22,6 +26,20 @@ pub(crate) trait RangeBody {
     #[inline]
     fn run_each_index(&mut self, indices: Range<usize>) {
         indices.for_each(|index| self.run_range(index..index + 1));
+    }
+
+    /// Runs every `step`-th of the chunks with these numbers, one after the other, until it is over.
+    #[inline]
+    fn run_chunks(&mut self, chunks: &Chunks, numbers: Range<usize>, step: usize) {
+        let mut number = numbers.start;
+        while number < numbers.end {
+            let range = chunks.indices(number..number + 1);
+            if self.is_over_from(range.start) {
+                return;
+            }
+            self.run_range(range);
+            number = number.saturating_add(step);
+        }
     }
 }
 

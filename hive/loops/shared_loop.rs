@@ -20,8 +20,9 @@ use crate::loops::stealing::StealingLoop;
 use crate::loops::unit_queue::{factoring_len, guided_len};
 use crate::loops::{cache, unit_queue, work_range};
 use crate::pool::loop_costs::{LoopKind, Sharing};
-use crate::pool::run_parts::Work;
+use crate::pool::run_parts::LoopWork;
 use crate::protocol::region::region_context::RegionContext;
+use crate::region::split;
 
 /// A loop over a range of indices that a team runs together: which indices there are, and how they are divided among
 /// the bees. [`Bee::for_each`](crate::region::bee::Bee::for_each) runs it inside a region;
@@ -187,7 +188,7 @@ impl Loop {
     }
 
     /// Runs the part of the bee that `context` belongs to: passes each range of indices that the bee gets to `body`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn run(&self, context: &RegionContext<'_>, body: &mut impl RangeBody) {
         self.run_with(None, context, body);
     }
@@ -197,6 +198,20 @@ impl Loop {
     /// arguments, and `common` is what the bees share.
     #[inline(always)]
     pub(crate) fn run_with(&self, common: Option<&LoopState>, context: &RegionContext<'_>, body: &mut impl RangeBody) {
+        match self.range_in_plain_blocks() {
+            Some(range) => {
+                let (id, bees) = (context.id() as usize, self.active_bees(context.bees() as usize));
+                let block = if id < bees { split::block(range, id, bees) } else { 0..0 };
+                if !block.is_empty() {
+                    body.run_range(block);
+                }
+            }
+            None => self.run_dealt(common, context, body),
+        }
+    }
+
+    /// The same for a loop that is not in plain blocks, by calls through pointers.
+    pub(crate) fn run_dealt(&self, common: Option<&LoopState>, context: &RegionContext<'_>, body: &mut dyn RangeBody) {
         let (id, bees) = (context.id() as usize, self.active_bees(context.bees() as usize));
         match self.spec.schedule {
             // Blocks of owners, whose bees may be missing.
@@ -213,7 +228,7 @@ impl Loop {
             // Chunks in turn, computed from the bee's number.
             Schedule::StaticChunk(chunk) if id < bees => {
                 let chunks = self.chunks_of(chunk);
-                run_until_over(&chunks, (id..chunks.count()).step_by(bees), body);
+                body.run_chunks(&chunks, id..chunks.count(), bees);
             }
             // The bee takes no part, because of `min_work`.
             Schedule::Static | Schedule::StaticChunk(_) => {}
@@ -248,13 +263,13 @@ impl Loop {
     /// What to start a region for that runs this loop. `indices`: how long the loop is for the hive's estimates of its
     /// cost, which may be more than it has indices itself.
     #[inline]
-    pub(crate) fn work(&self, indices: usize, kind: LoopKind) -> Work {
-        if self.spec.owners > 0 { Work::PlannedLoop(indices, kind) } else { Work::Loop(indices, kind) }
+    pub(crate) fn work(&self, indices: usize, kind: LoopKind) -> LoopWork {
+        LoopWork { indices, kind, is_planned: self.spec.owners > 0 }
     }
 
     /// Runs the blocks that belong to bee `id` of `bees` when the range is divided among `owners` bees: its own, and
     /// those of missing bees.
-    fn run_blocks_of_owners(&self, id: usize, bees: usize, body: &mut impl RangeBody) {
+    fn run_blocks_of_owners(&self, id: usize, bees: usize, body: &mut dyn RangeBody) {
         let LoopSpec { multiple, owners, .. } = self.spec;
         let blocks = (id..owners).step_by(bees).map(|owner| aligned_block(self.range(), multiple, owner, owners));
         blocks.filter(|block| !block.is_empty()).for_each(|block| body.run_range(block));
@@ -317,7 +332,7 @@ impl Loop {
         context: &RegionContext<'_>,
         round: u16,
         bees: usize,
-        body: &mut impl RangeBody,
+        body: &mut dyn RangeBody,
     ) {
         // Under `Affinity` a chunk is a single index, or a single multiple; a bee runs many of them together.
         let chunks = self.chunks_of(self.spec.schedule.min_chunk());
@@ -334,12 +349,12 @@ impl Loop {
 
     /// Runs the chunks with these numbers, one after another.
     #[inline]
-    fn run_chunks(&self, chunks: &Chunks, numbers: Range<usize>, body: &mut impl RangeBody) {
+    fn run_chunks(&self, chunks: &Chunks, numbers: Range<usize>, body: &mut dyn RangeBody) {
         if self.spec.schedule == Schedule::Dynamic(1) && self.spec.multiple == 1 {
             // `Dynamic(1)`: this tells the compiler that each range is one index.
             body.run_each_index(chunks.indices(numbers));
         } else {
-            run_until_over(chunks, numbers, body);
+            body.run_chunks(chunks, numbers, 1);
         }
     }
 
@@ -350,7 +365,7 @@ impl Loop {
         context: &RegionContext<'_>,
         round: u16,
         bees: usize,
-        body: &mut impl RangeBody,
+        body: &mut dyn RangeBody,
     ) {
         let chunks = self.chunks_of(1);
         let units = UnitMap::new(chunks.count(), unit_queue::MAX_UNITS);
@@ -365,19 +380,6 @@ impl Loop {
             context.start_if_long();
         }
     }
-}
-
-/// Runs the chunks with these numbers, which rise.
-#[inline(always)]
-fn run_until_over(chunks: &Chunks, mut numbers: impl Iterator<Item = usize>, body: &mut impl RangeBody) {
-    numbers.all(|number| {
-        let range = chunks.indices(number..number + 1);
-        let is_to_run = !body.is_over_from(range.start);
-        if is_to_run {
-            body.run_range(range);
-        }
-        is_to_run
-    });
 }
 
 impl fmt::Debug for Loop {

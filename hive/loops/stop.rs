@@ -155,7 +155,7 @@ impl Hive {
     {
         let cost = work.work(work.range().len(), LoopKind::OfBees(work.sharing()));
         let bees = work.take_words(self.bees());
-        self.run_parts::<true, _>(bees, cost, |bee| {
+        self.run_parts(bees, cost, |bee| {
             work.run(&bee.context, &mut InPieces { is_over: &is_over, run: |piece| body(piece, bee) });
         });
         work.put_words_back();

@@ -16,8 +16,9 @@ use crate::pool::loop_costs::{LoopCall, LoopKind, LoopSize, Sharing, is_one_to_t
 use crate::pool::regions::Start;
 use crate::pool::shared::Shared;
 use crate::protocol::QueenGuard;
-use crate::protocol::region::body::{BodyFn, RegionBody};
+use crate::protocol::region::body::{BodyFn, BorrowedBody, RegionBody};
 use crate::protocol::region::parts_in_turn::PartsInTurn;
+use crate::protocol::region::region_context::RegionContext;
 use crate::region::nesting;
 use crate::sync::{Counter, Deadline};
 use crate::sys::clock;
@@ -217,14 +218,31 @@ impl Shared {
     /// Runs a loop alone, unless that takes until after `deadline`. `begin`: when it begins; its time is recorded then.
     /// None: it is too short to be timed more than now and then. If the deadline passes all the same, it is recorded as
     /// one that is worth a team.
-    #[inline(never)]
     fn run_until_long<P: RegionBody>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
         call: LoopCall,
         deadline: Deadline,
         begin: Option<u64>,
-        body: &mut P,
+        body: &P,
+    ) -> Result<(), Error> {
+        let run = |region: &RegionContext<'_>| body.run(region);
+        if P::RUNS_ANYWHERE {
+            self.run_borrowed_until_long(queen_guard, call, deadline, begin, &BorrowedBody::<true>(&run))
+        } else {
+            self.run_borrowed_until_long(queen_guard, call, deadline, begin, &BorrowedBody::<false>(&run))
+        }
+    }
+
+    /// The same, out of line.
+    #[inline(never)]
+    fn run_borrowed_until_long<const RUNS_ANYWHERE: bool>(
+        self: &Arc<Self>,
+        queen_guard: &mut QueenGuard<'_>,
+        call: LoopCall,
+        deadline: Deadline,
+        begin: Option<u64>,
+        body: &BorrowedBody<'_, RUNS_ANYWHERE>,
     ) -> Result<(), Error> {
         let number = self.team.count_for_queen(Counter::LoneLoops);
         let is_short = begin.is_none();
@@ -233,7 +251,7 @@ impl Shared {
             self.team.help.begin_loop(0);
         }
         let begin = begin.or_else(|| is_one_to_time(number).then(clock::nanos));
-        if P::RUNS_ANYWHERE && !(is_short && call.may_run_as_one) {
+        if RUNS_ANYWHERE && !(is_short && call.may_run_as_one) {
             self.run_loop_if_long(queen_guard, call, body, deadline)?;
         } else {
             // Where the bees of a team would meet at barriers, no bee can run another one's part. But the body does the

@@ -76,17 +76,29 @@ impl Shared {
             1 => {
                 drop(queen_guard);
                 self.run_alone(body);
+                Ok(())
             }
-            bees => self.run_present(&mut queen_guard, bees, body),
+            bees => self.run_team(&mut queen_guard, bees, false, body),
         }
-        Ok(())
     }
 
-    /// Runs a region of at least two bees, all of which the hive has had a moment ago. If it has been made smaller
-    /// since, the bees that are surplus take part and then park, as if it had been made smaller during the region.
-    fn run_present<P: RegionBody>(self: &Arc<Self>, queen_guard: &mut QueenGuard<'_>, bees: u32, body: &mut P) {
+    /// Runs a region of at least two bees, away from the shortest path. `grows`: whether the hive grows if it has fewer
+    /// bees. If not, it has had so many a moment ago; if it has been made smaller since, the surplus bees take part and
+    /// then park, as if it had been made smaller during the region.
+    #[inline(never)]
+    fn run_team<P: RegionBody>(
+        self: &Arc<Self>,
+        queen_guard: &mut QueenGuard<'_>,
+        bees: u32,
+        grows: bool,
+        body: &mut P,
+    ) -> Result<(), Error> {
         let _apply_resize = ApplyResizeAtRegionEnd(self);
+        if grows && bees > self.team.bees() {
+            self.grow_to(bees)?;
+        }
         self.team.run_region(queen_guard, bees, body);
+        Ok(())
     }
 
     /// Runs a region for a thread that is inside a region, or that runs tasks, of this hive or another one.
@@ -141,11 +153,8 @@ impl Shared {
                 let _withdraw = on_drop(|| self.team.withdraw_announcement());
                 let _nested = self.team.mark_outside_help();
                 match start {
-                    Start::Region => self.spmd_locked(queen_guard, bees, body),
-                    Start::Present => {
-                        self.run_present(queen_guard, bees, body);
-                        Ok(())
-                    }
+                    Start::Region => self.run_team(queen_guard, bees, true, body),
+                    Start::Present => self.run_team(queen_guard, bees, false, body),
                     Start::Loop(call) => self.run_loop_as_queen(queen_guard, call, body),
                 }
             };

@@ -2,26 +2,75 @@
 //! bee's name, or all on the caller. `Shared::spmd` (`regions.rs`) runs a region, and `Shared::run_loop`
 //! (`lone_loops.rs`) a loop.
 
+use std::sync::Arc;
+
 use crate::pool::error::Error;
 use crate::pool::handle::Hive;
 use crate::pool::loop_costs::LoopKind;
+use crate::pool::shared::Shared;
 use crate::protocol::region::body::RegionBody;
-use crate::region::bee::{Bee, ExactBody, UserBody};
+use crate::region::bee::{Bee, ExactBody, LoopBody};
 use crate::region::closure_size::is_large;
 use crate::region::no_double_panic::NoDoublePanic;
 use crate::region::results::{self, ResultWriter};
 
 /// What a region is started for.
+pub(crate) trait Work: Copy {
+    /// Runs `body` on so many bees for that.
+    fn start<F: Fn(&Bee<'_>) + Sync>(self, shared: &Arc<Shared>, bees: usize, body: F) -> Result<(), Error>;
+}
+
+/// Each bee runs its part, as the program has asked for.
 #[derive(Clone, Copy)]
-pub(crate) enum Work {
-    /// Each bee runs its part, as the program has asked for.
-    Parts,
-    /// The same on the bees that there are, but no more than are asked for.
-    PresentParts,
-    /// A loop over so many indices. When it was called, the hive had at least as many bees as are asked for.
-    Loop(usize, LoopKind),
-    /// The same in the blocks of a plan, which is for so many bees. The hive grows if it has fewer.
-    PlannedLoop(usize, LoopKind),
+pub(crate) struct AllParts;
+
+/// The same on the bees that there are, but no more than are asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct PresentParts;
+
+/// A loop.
+#[derive(Clone, Copy)]
+pub(crate) struct LoopWork {
+    /// Over so many indices.
+    pub(crate) indices: usize,
+    /// What it is known by.
+    pub(crate) kind: LoopKind,
+    /// Whether it runs in the blocks of a plan, which is for as many bees as are asked for. The hive grows if it has
+    /// fewer. For other loops the hive has had so many when they were called.
+    pub(crate) is_planned: bool,
+}
+
+/// A loop over so many indices whose bees meet at barriers. So no bee can run the part of another, but one that is
+/// alone can run all.
+#[derive(Clone, Copy)]
+pub(crate) struct MeetingLoop(pub(crate) usize, pub(crate) LoopKind);
+
+impl Work for AllParts {
+    #[inline]
+    fn start<F: Fn(&Bee<'_>) + Sync>(self, shared: &Arc<Shared>, bees: usize, body: F) -> Result<(), Error> {
+        shared.spmd(bees, &mut ExactBody::new(body))
+    }
+}
+
+impl Work for PresentParts {
+    #[inline]
+    fn start<F: Fn(&Bee<'_>) + Sync>(self, shared: &Arc<Shared>, bees: usize, body: F) -> Result<(), Error> {
+        shared.spmd_present(bees, &mut ExactBody::new(body))
+    }
+}
+
+impl Work for LoopWork {
+    #[inline]
+    fn start<F: Fn(&Bee<'_>) + Sync>(self, shared: &Arc<Shared>, bees: usize, body: F) -> Result<(), Error> {
+        shared.run_loop((bees, self.is_planned), self.indices, self.kind, &mut LoopBody::new(body))
+    }
+}
+
+impl Work for MeetingLoop {
+    #[inline]
+    fn start<F: Fn(&Bee<'_>) + Sync>(self, shared: &Arc<Shared>, bees: usize, body: F) -> Result<(), Error> {
+        shared.run_loop((bees, false), self.0, self.1, &mut ExactBody::new(body))
+    }
 }
 
 impl Hive {
@@ -72,7 +121,7 @@ impl Hive {
     #[track_caller]
     #[doc(alias("parallel", "omp parallel", "parallel region", "fork-join", "broadcast"))]
     pub fn spmd<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) {
-        self.run_parts::<false, F>(bees, Work::Parts, body);
+        self.run_parts(bees, AllParts, body);
     }
 
     /// As [`spmd`](Self::spmd), but returns an error where `spmd` panics because the region cannot start.
@@ -121,7 +170,7 @@ impl Hive {
     /// panics, too, that panic is discarded.
     #[track_caller]
     pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(&self, bees: usize, body: F) -> Vec<R> {
-        self.map_parts::<false, R, F>(bees, Work::Parts, body)
+        self.map_parts(bees, AllParts, body)
     }
 
     /// Runs a region and combines what `body` returned on the bees: the result of bee 0 with that of bee 1, the outcome
@@ -150,7 +199,7 @@ impl Hive {
         // Dropped in this order, neither can panic while the other one's panic unwinds.
         let mut combined = None;
         let mut combine = NoDoublePanic::new(combine);
-        let run = |slots: ResultWriter<'_, R>| self.write_parts::<false, R, F>(bees, Work::Parts, slots, body);
+        let run = |slots: ResultWriter<'_, R>| self.write_parts(bees, AllParts, slots, body);
         results::take_results(bees.min(self.max_bees()), run, |result| {
             combined = Some(NoDoublePanic::new(match combined.take().map(NoDoublePanic::into_inner) {
                 Some(before) => combine(before, result),
@@ -193,7 +242,7 @@ impl Hive {
     #[track_caller]
     #[doc(alias("parallel", "omp parallel", "broadcast", "whole team"))]
     pub fn spmd_all<F: Fn(&Bee<'_>) + Sync>(&self, body: F) {
-        self.run_parts::<false, F>(self.max_bees(), Work::PresentParts, body);
+        self.run_parts(self.max_bees(), PresentParts, body);
     }
 
     /// Runs a region of all bees that the hive has now, as [`spmd_all`](Self::spmd_all), and returns what `body`
@@ -211,40 +260,16 @@ impl Hive {
     #[doc(alias("parallel", "omp parallel", "broadcast"))]
     pub fn spmd_all_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(&self, body: F) -> Vec<R> {
         // Room for the results of as many as there are; if the hive grows meanwhile, the region has no more.
-        self.map_parts::<false, R, F>(self.bees(), Work::PresentParts, body)
+        self.map_parts(self.bees(), PresentParts, body)
     }
 
-    /// As [`spmd`](Self::spmd) if `RUNS_ANYWHERE` is false. If it is true, a bee that is done runs the parts of those
-    /// that are asleep or busy with a task, one after another, in their names: as bees of their numbers, but on its own
-    /// thread. That is for loops, whose parts do not need each other.
+    /// Runs `body` as the region or the loop that `work` is. In a loop a bee that is done runs the parts of those that
+    /// sleep or are busy with a task, one after another, in their names: as bees of their numbers, on its own thread.
     #[inline]
     #[track_caller]
-    pub(crate) fn run_parts<const RUNS_ANYWHERE: bool, F>(&self, bees: usize, work: Work, body: F)
-    where
-        F: Fn(&Bee<'_>) + Sync,
-    {
-        if is_large(&body) {
-            self.run_parts_boxed::<RUNS_ANYWHERE, F>(bees, work, body);
-        } else {
-            self.run_parts_inline::<RUNS_ANYWHERE, F>(bees, work, body);
-        }
-    }
-
-    /// Runs the region. If it cannot start, it panics while `body` still exists, so that a panic in the drop of `body`
-    /// cannot take the place of this message.
-    #[inline]
-    #[track_caller]
-    fn run_parts_inline<const RUNS_ANYWHERE: bool, F>(&self, bees: usize, work: Work, body: F)
-    where
-        F: Fn(&Bee<'_>) + Sync,
-    {
-        let mut body = UserBody::<F, RUNS_ANYWHERE>::new(body);
-        let outcome = match work {
-            Work::Parts => self.shared.spmd(bees, &mut body),
-            Work::PresentParts => self.shared.spmd_present(bees, &mut body),
-            Work::Loop(indices, kind) => self.shared.run_loop((bees, false), indices, kind, &mut body),
-            Work::PlannedLoop(indices, kind) => self.shared.run_loop((bees, true), indices, kind, &mut body),
-        };
+    pub(crate) fn run_parts<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, work: impl Work, body: F) {
+        let outcome =
+            if is_large(&body) { self.start_boxed(bees, work, body) } else { work.start(&self.shared, bees, body) };
         if let Err(error) = outcome {
             panic_no_region(bees, &error);
         }
@@ -262,25 +287,21 @@ impl Hive {
     /// For a body that is so large that every move of it counts. Without optimisation a copy of it would lie in each
     /// stack frame on its way; boxed, only the box moves.
     #[cold]
-    #[track_caller]
-    fn run_parts_boxed<const RUNS_ANYWHERE: bool, F>(&self, bees: usize, work: Work, body: F)
-    where
-        F: Fn(&Bee<'_>) + Sync,
-    {
+    fn start_boxed<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, work: impl Work, body: F) -> Result<(), Error> {
         let body = Box::new(body);
-        self.run_parts_inline::<RUNS_ANYWHERE, _>(bees, work, move |bee: &Bee<'_>| body(bee));
+        work.start(&self.shared, bees, move |bee: &Bee<'_>| body(bee))
     }
 
-    /// As [`spmd_map`](Self::spmd_map), with `RUNS_ANYWHERE` and `work` as in [`run_parts`](Self::run_parts).
+    /// As [`spmd_map`](Self::spmd_map), with `work` as in [`run_parts`](Self::run_parts).
     #[track_caller]
-    pub(crate) fn map_parts<const RUNS_ANYWHERE: bool, R, F>(&self, bees: usize, work: Work, body: F) -> Vec<R>
+    pub(crate) fn map_parts<R, F>(&self, bees: usize, work: impl Work, body: F) -> Vec<R>
     where
         R: Send,
         F: Fn(&Bee<'_>) -> R + Sync,
     {
         // Room for no more results than there can be bees: a region of more bees is refused.
         results::collect_results(bees.min(self.max_bees()), |slots| {
-            self.write_parts::<RUNS_ANYWHERE, R, F>(bees, work, slots, body);
+            self.write_parts(bees, work, slots, body);
         })
     }
 
@@ -289,12 +310,12 @@ impl Hive {
     #[inline]
     #[track_caller]
     #[expect(unsafe_code, reason = "each bee writes its own result without a lock")]
-    fn write_parts<const RUNS_ANYWHERE: bool, R, F>(&self, bees: usize, work: Work, slots: ResultWriter<'_, R>, body: F)
+    fn write_parts<R, F>(&self, bees: usize, work: impl Work, slots: ResultWriter<'_, R>, body: F)
     where
         R: Send,
         F: Fn(&Bee<'_>) -> R + Sync,
     {
-        self.run_parts::<RUNS_ANYWHERE, _>(bees, work, move |bee| {
+        self.run_parts(bees, work, move |bee| {
             // SAFETY: a region has exactly one bee of each number below its size, every one of them calls this once and
             // first of all, and the size is at most what there are slots for. The region ends before this function
             // returns.

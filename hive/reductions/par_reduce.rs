@@ -8,7 +8,7 @@ use crate::loops::schedule::Schedule;
 use crate::loops::shared_loop::{IntoLoop, Loop};
 use crate::pool::handle::Hive;
 use crate::pool::loop_costs::{LoopKind, LoopSize, Sharing};
-use crate::pool::run_parts::Work;
+use crate::pool::run_parts::LoopWork;
 use crate::protocol::region::body::BodyFn;
 use crate::reductions::block_tree::{self, Nodes};
 use crate::reductions::plain_blocks::PlainBlocks;
@@ -111,7 +111,7 @@ impl Hive {
         &self,
         mut shared: Loop,
         bees: usize,
-        work: Work,
+        work: LoopWork,
         op: &(impl Fn(V, V) -> V + Sync),
         map: impl Fn(Range<usize>) -> V + Sync,
     ) -> Option<V> {
@@ -121,7 +121,7 @@ impl Hive {
             partial.value
         };
         let bees = shared.take_words(bees);
-        let results = self.map_parts::<true, _, _>(bees, work, |bee| accumulate(&shared, bee));
+        let results = self.map_parts(bees, work, |bee| accumulate(&shared, bee));
         shared.put_words_back();
         // Before there is a result, which would be lost if dropping the closure panics.
         drop(accumulate);
@@ -159,7 +159,7 @@ impl Hive {
         let work = shared.work(indices, LoopKind::KnownBy(key, schedule.sharing()));
         let mut loop_over_blocks = Loop::new(0..blocks, schedule);
         let bees = loop_over_blocks.take_words(bees);
-        let results = self.map_parts::<true, _, _>(bees, work, |bee| collect_nodes(&loop_over_blocks, bee));
+        let results = self.map_parts(bees, work, |bee| collect_nodes(&loop_over_blocks, bee));
         loop_over_blocks.put_words_back();
         drop(collect_nodes);
         block_tree::combine_all(results.into_iter(), op)

@@ -9,7 +9,7 @@ use smallvec::{Array, SmallVec};
 use crate::loops::schedule::Schedule;
 use crate::pool::handle::Hive;
 use crate::pool::loop_costs::{LoopKind, Sharing};
-use crate::pool::run_parts::Work;
+use crate::pool::run_parts::MeetingLoop;
 use crate::protocol::region::exchange_slots::Operation;
 use crate::reductions::block_tree;
 use crate::reductions::reduction::sealed::Cut;
@@ -71,10 +71,10 @@ impl Hive {
             Cut::Blocks(blocks) => blocks,
             Cut::OnePerBee | Cut::BySchedule => bees.min(data.len()),
         };
-        let work = Work::Loop(data.len(), LoopKind::Anonymous(Sharing::EqualParts));
+        let work = MeetingLoop(data.len(), LoopKind::Anonymous(Sharing::EqualParts));
         let (op, parts) = (&reduction.op, &Parts::new(data, blocks.max(1)));
         // The bees meet at a barrier, so none stands in for another; but one alone can run all.
-        self.run_parts::<false, _>(bees.min(blocks).max(1), work, |bee| {
+        self.run_parts(bees.min(blocks).max(1), work, |bee| {
             let own = split::block(0..blocks, bee.id(), bee.bees());
             if block_tree::is_large::<T>() {
                 scan_own_blocks::<[T; 0], _>(bee, parts, own, (&reduction.identity, op), scan);

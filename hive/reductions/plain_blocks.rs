@@ -13,7 +13,7 @@ use crate::loops::shared_loop::Loop;
 use crate::pool::handle::Hive;
 use crate::pool::lone_parts::{LoopInParts, RunAlone};
 use crate::pool::loop_costs::{LoopKind, LoopSize, Sharing};
-use crate::pool::run_parts::Work;
+use crate::pool::run_parts::LoopWork;
 use crate::protocol::region::body::{BodyFn, RegionBody};
 use crate::protocol::region::region_context::RegionContext;
 use crate::region::no_double_panic::NoDoublePanic;
@@ -125,7 +125,8 @@ impl Hive {
         let count = indices.min(self.blocks_to_hand_out(bees, size));
         let block = |number| split::block(range.clone(), number, count);
         let map_blocks = |numbers: Range<usize>| map(block(numbers.start).start..block(numbers.end - 1).end);
-        let work = Work::Loop(indices, LoopKind::KnownBy(key, Sharing::AsTheyCome));
+        let kind = LoopKind::KnownBy(key, Sharing::AsTheyCome);
+        let work = LoopWork { indices, kind, is_planned: false };
         let partial = self.reduce_by_schedule(Loop::new(0..count, Schedule::Affinity), bees, work, op, map_blocks);
         add_to(sum, partial.map(NoDoublePanic::new), op);
     }

@@ -28,6 +28,9 @@ pub(crate) struct UserBody<F, const RUNS_ANYWHERE: bool>(NoDoublePanic<F>);
 /// The body of a region whose every bee runs its own part.
 pub(crate) type ExactBody<F> = UserBody<F, false>;
 
+/// The body of a loop.
+pub(crate) type LoopBody<F> = UserBody<F, true>;
+
 impl<F: Fn(&Bee<'_>) + Sync, const RUNS_ANYWHERE: bool> UserBody<F, RUNS_ANYWHERE> {
     /// Wraps the closure.
     #[inline(always)]

@@ -314,7 +314,11 @@ pub(crate) fn with_outermost_region<R>(team: &Team, use_it: impl FnOnce(&RegionC
 /// `team`, and with None otherwise. Every `join` asks this.
 #[inline(always)]
 pub(crate) fn with_innermost_tasks<R>(team: &Team, use_it: impl FnOnce(Option<&TaskContext<'_>>) -> R) -> R {
-    with_innermost_tasks_of_any(|context| use_it(context.filter(|context| ptr::eq(context.team(), team))))
+    // SAFETY: as in `with_innermost_tasks_of_any`.
+    match unsafe { INNERMOST_TASKS.get().as_ref() } {
+        Some(context) if ptr::eq(context.team(), team) => use_it(Some(context)),
+        _ => use_it(None),
+    }
 }
 
 /// Calls `use_it` with the calling thread's task context if the innermost thing that the thread does is to run tasks,

@@ -49,9 +49,9 @@ pub(crate) enum Command {
     Generate(generate::Generate),
     /// Run cases on a traced hive, and write a timeline of what its bees do
     Trace(trace::Arguments),
-    /// Predict fork, join, barrier and cold wake on another machine, by simulating its cache lines
+    /// Predict fork, join and barrier on another machine, by simulating its cache lines
     ///
-    /// Exit codes: 0 if all is well, 1 if --check finds a prediction off by more than 20 %, 2 for bad usage.
+    /// Exit codes: 0 if all is well, 2 for bad usage.
     Model(model::Arguments),
     /// Show the machine as hwloc sees it, and where the bees of a hive are
     ///
@@ -83,7 +83,7 @@ pub(crate) enum Command {
     Sweep(sweep::Arguments),
     /// Run a solver on several processes or machines, one hive a rank: mpirun -n 4 hive-bench mpi jacobi
     ///
-    /// Exit codes: 0 if all is well, 1 if the method broke down or --check found a bit that differs, 2 for bad usage.
+    /// Exit codes: 0 if all is well, 1 if --check found a bit that differs, 2 for bad usage.
     /// docs/mpi.md says how to run it.
     #[cfg(feature = "mpi")]
     Mpi(mpi::Arguments),

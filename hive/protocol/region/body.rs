@@ -30,6 +30,18 @@ pub(crate) trait RegionBody: Sync {
 }
 
 /// A reference to a body is a body as well. In a team of several groups, each group's cell holds such a reference.
+/// A body whose type the code that runs it does not know. A program has such code once, and not once for each of its
+/// loops; each part is one call through a pointer.
+pub(crate) struct BorrowedBody<'b, const RUNS_ANYWHERE: bool>(pub(crate) &'b (dyn Fn(&RegionContext<'_>) + Sync));
+
+impl<const RUNS_ANYWHERE: bool> RegionBody for BorrowedBody<'_, RUNS_ANYWHERE> {
+    const RUNS_ANYWHERE: bool = RUNS_ANYWHERE;
+
+    fn run(&self, region: &RegionContext<'_>) {
+        (self.0)(region);
+    }
+}
+
 impl<P: RegionBody> RegionBody for &P {
     const RUNS_ANYWHERE: bool = P::RUNS_ANYWHERE;
 
