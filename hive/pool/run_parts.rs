@@ -16,8 +16,10 @@ use crate::region::results::{self, ResultWriter};
 
 /// What a region is started for.
 pub(crate) trait Work: Copy {
-    /// Runs `body` on so many bees for that.
-    fn start<F: Fn(&Bee<'_>) + Sync>(self, shared: &Arc<Shared>, bees: usize, body: F) -> Result<(), Error>;
+    /// Runs `body` on so many bees for that. If the region cannot start, it panics while `body` still exists, so that a
+    /// panic in the drop of `body` cannot take the place of this message.
+    #[track_caller]
+    fn run<F: Fn(&Bee<'_>) + Sync>(self, shared: &Arc<Shared>, bees: usize, body: F);
 }
 
 /// Each bee runs its part, as the program has asked for.
@@ -47,29 +49,37 @@ pub(crate) struct MeetingLoop(pub(crate) usize, pub(crate) LoopKind);
 
 impl Work for AllParts {
     #[inline]
-    fn start<F: Fn(&Bee<'_>) + Sync>(self, shared: &Arc<Shared>, bees: usize, body: F) -> Result<(), Error> {
-        shared.spmd(bees, &mut ExactBody::new(body))
+    #[track_caller]
+    fn run<F: Fn(&Bee<'_>) + Sync>(self, shared: &Arc<Shared>, bees: usize, body: F) {
+        let mut body = ExactBody::new(body);
+        expect_region(bees, shared.spmd(bees, &mut body));
     }
 }
 
 impl Work for PresentParts {
     #[inline]
-    fn start<F: Fn(&Bee<'_>) + Sync>(self, shared: &Arc<Shared>, bees: usize, body: F) -> Result<(), Error> {
-        shared.spmd_present(bees, &mut ExactBody::new(body))
+    #[track_caller]
+    fn run<F: Fn(&Bee<'_>) + Sync>(self, shared: &Arc<Shared>, bees: usize, body: F) {
+        let mut body = ExactBody::new(body);
+        expect_region(bees, shared.spmd_present(bees, &mut body));
     }
 }
 
 impl Work for LoopWork {
     #[inline]
-    fn start<F: Fn(&Bee<'_>) + Sync>(self, shared: &Arc<Shared>, bees: usize, body: F) -> Result<(), Error> {
-        shared.run_loop((bees, self.is_planned), self.indices, self.kind, &mut LoopBody::new(body))
+    #[track_caller]
+    fn run<F: Fn(&Bee<'_>) + Sync>(self, shared: &Arc<Shared>, bees: usize, body: F) {
+        let mut body = LoopBody::new(body);
+        expect_region(bees, shared.run_loop((bees, self.is_planned), self.indices, self.kind, &mut body));
     }
 }
 
 impl Work for MeetingLoop {
     #[inline]
-    fn start<F: Fn(&Bee<'_>) + Sync>(self, shared: &Arc<Shared>, bees: usize, body: F) -> Result<(), Error> {
-        shared.run_loop((bees, false), self.0, self.1, &mut ExactBody::new(body))
+    #[track_caller]
+    fn run<F: Fn(&Bee<'_>) + Sync>(self, shared: &Arc<Shared>, bees: usize, body: F) {
+        let mut body = ExactBody::new(body);
+        expect_region(bees, shared.run_loop((bees, false), self.0, self.1, &mut body));
     }
 }
 
@@ -268,10 +278,10 @@ impl Hive {
     #[inline]
     #[track_caller]
     pub(crate) fn run_parts<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, work: impl Work, body: F) {
-        let outcome =
-            if is_large(&body) { self.start_boxed(bees, work, body) } else { work.start(&self.shared, bees, body) };
-        if let Err(error) = outcome {
-            panic_no_region(bees, &error);
+        if is_large(&body) {
+            self.run_parts_boxed(bees, work, body);
+        } else {
+            work.run(&self.shared, bees, body);
         }
     }
 
@@ -279,17 +289,16 @@ impl Hive {
     #[inline]
     #[track_caller]
     pub(crate) fn run_loop_body<P: RegionBody>(&self, bees: usize, indices: usize, kind: LoopKind, body: &mut P) {
-        if let Err(error) = self.shared.run_loop((bees, false), indices, kind, body) {
-            panic_no_region(bees, &error);
-        }
+        expect_region(bees, self.shared.run_loop((bees, false), indices, kind, body));
     }
 
     /// For a body that is so large that every move of it counts. Without optimisation a copy of it would lie in each
     /// stack frame on its way; boxed, only the box moves.
     #[cold]
-    fn start_boxed<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, work: impl Work, body: F) -> Result<(), Error> {
+    #[track_caller]
+    fn run_parts_boxed<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, work: impl Work, body: F) {
         let body = Box::new(body);
-        work.start(&self.shared, bees, move |bee: &Bee<'_>| body(bee))
+        work.run(&self.shared, bees, move |bee: &Bee<'_>| body(bee));
     }
 
     /// As [`spmd_map`](Self::spmd_map), with `work` as in [`run_parts`](Self::run_parts).
@@ -321,6 +330,15 @@ impl Hive {
             // returns.
             unsafe { slots.write_with(bee.id(), bee.bees(), || body(bee)) };
         });
+    }
+}
+
+/// Panics if a region of `bees` bees could not start.
+#[inline]
+#[track_caller]
+fn expect_region(bees: usize, outcome: Result<(), Error>) {
+    if let Err(error) = outcome {
+        panic_no_region(bees, &error);
     }
 }
 
