@@ -19,21 +19,24 @@ pub(crate) fn run(options: &Options) -> Run {
     let machine = Machine::read();
     let (present, absent) = driver::what_is_there(&options.wanted.runtimes);
     let wanted = plan::Wanted { runtimes: present, ..options.wanted.clone() };
-    let groups = plan::groups(&wanted, &options.budget, options.rounds);
-    let steps = plan::steps(&groups, SEED);
-    let records = driver::run(&steps, &machine.cpus, options, plan::expected(&groups, &options.budget));
+    let records = driver::run(&plan::groups(&wanted), &machine.cpus, options, SEED);
     Run {
         date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        command_line: std::env::args().collect(),
+        command_line: std::env::args().map(|argument| without_folders(&argument)).collect(),
         machine,
         build: Build::read(),
         budget: options.budget,
         seed: SEED,
-        left_out: steps.len() - records.len(),
         absent,
         disturbance: watch.finish(),
         records,
     }
+}
+
+/// An argument whose paths are only the names of files, because a folder may be named after a user or a host.
+fn without_folders(argument: &str) -> String {
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    argument.split_once('=').map_or_else(|| name(argument), |(flag, path)| format!("{flag}={}", name(path)))
 }
 
 /// Prints the report and writes the file. The program fails if any measurement did.
@@ -47,4 +50,21 @@ pub(crate) fn export(run: &Run, options: &Options) -> Outcome {
     print!("{}", report::text(run, samples.filter(|_| stored.is_ok()), options.full));
     stored.map_err(Failure::Work)?;
     fine_if(!run.has_failures())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_of_a_run_names_no_folder() {
+        let cases = [
+            ("/home/me/target/release/hive-bench", "hive-bench"),
+            ("--json=/home/me/a.json", "--json=a.json"),
+            ("region,join", "region,join"),
+        ];
+        for (argument, kept) in cases {
+            assert_eq!(without_folders(argument), kept);
+        }
+    }
 }

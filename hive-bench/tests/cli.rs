@@ -80,6 +80,12 @@ fn a_smoke_run_leaves_a_table_and_a_file() {
     for key in ["date", "command_line", "machine", "build"] {
         assert!(!run[key].is_null(), "{key} is missing");
     }
+
+    let output = hive_bench(&["merge", path, path, "--markdown"]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(text.starts_with("A: ") && text.contains("\nB: ") && text.contains("| region/all "), "{text}");
+    refused(&["merge"], &["<RUNS>"]);
     std::fs::remove_file(&file).expect("the file can be removed");
 }
 

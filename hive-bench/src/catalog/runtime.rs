@@ -58,9 +58,22 @@ impl RuntimeId {
     }
 
     /// Whether the runtime's threads are all asleep, or there are none, when the program has done nothing for `gap`.
+    /// GNU's OpenMP polls for some milliseconds, LLVM's for 200.
     pub(crate) fn sleeps_after(self, gap: Duration) -> bool {
-        let polling = [Self::HiveSpin, Self::HiveBesideRayon, Self::ForkUnion, Self::Chili];
-        !self.is_openmp() && !polling.contains(&self) && gap >= Duration::from_millis(1)
+        match self {
+            Self::HiveSpin | Self::HiveBesideRayon | Self::ForkUnion | Self::Chili => false,
+            Self::LibgompActive | Self::LibompActive => false,
+            Self::Libgomp => gap >= Duration::from_millis(20),
+            Self::Libomp => gap > Duration::from_millis(200),
+            _ => gap >= Duration::from_millis(1),
+        }
+    }
+
+    /// Whether hive is ranked beside it in `case`. After idleness that leaves out whoever has kept a CPU busy all the
+    /// while, if hive has not: its answer has been paid for otherwise.
+    pub(crate) fn is_rival(self, case: Case) -> bool {
+        let has_polled = |gap| !self.sleeps_after(gap) && Self::Hive.sleeps_after(gap);
+        !self.is_hive() && !self.is_sequential() && !case.idleness().is_some_and(has_polled)
     }
 
     /// Whether every thread stays on its CPU. The threads of std::thread::scope are new in each region and would have
@@ -74,10 +87,13 @@ impl RuntimeId {
         matches!(self, Self::HiveDefault | Self::HiveUnpinned | Self::RayonUnpinned)
     }
 
-    /// The runtimes that are run where neither `--case` nor `--runtime` names anything.
-    pub(crate) fn without_request() -> Vec<Self> {
-        let on_request = |runtime: &Self| runtime.is_unpinned() || *runtime == Self::HiveC;
-        Self::ALL.iter().copied().filter(|runtime| !on_request(runtime)).collect()
+    /// The runtimes that are run where neither `--all` nor `--case` nor `--runtime` is given: hive and its rivals as
+    /// programs use them.
+    pub(crate) fn by_default() -> Vec<Self> {
+        let of_hive = |runtime: &Self| runtime.is_hive() || *runtime == Self::HiveBesideRayon;
+        let on_request = |runtime: &Self| of_hive(runtime) || *runtime == Self::StdScope || runtime.is_unpinned();
+        let is_wanted = |runtime: &Self| *runtime == Self::Hive || !on_request(runtime);
+        Self::ALL.iter().copied().filter(is_wanted).collect()
     }
 
     /// Whether measuring the runtime in `case` with so many threads shows anything. A single thread never waits, so in

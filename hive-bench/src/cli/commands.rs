@@ -8,7 +8,7 @@ use clap::Subcommand;
 use crate::commands::numa;
 #[cfg(feature = "hwloc")]
 use crate::commands::topo;
-use crate::commands::{captures, compare, crowd, generate, latency, numeric, report, sweep, trace};
+use crate::commands::{captures, compare, crowd, generate, latency, merge, numeric, report, sweep, trace};
 use crate::model;
 #[cfg(feature = "mpi")]
 use crate::mpi;
@@ -44,6 +44,8 @@ pub(crate) enum Command {
         #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = compare::percent)]
         threshold: f64,
     },
+    /// Print the runs of several machines as one table, from the files that --json left, gzipped or not
+    Merge(merge::Arguments),
     /// Write a matrix to a file
     #[command(subcommand)]
     Generate(generate::Generate),
@@ -113,6 +115,7 @@ impl Command {
         match self {
             Self::Report(arguments) => report::main(arguments),
             Self::Compare { old, new, threshold } => compare::main(old, new, *threshold),
+            Self::Merge(arguments) => merge::main(arguments),
             Self::Generate(what) => generate::main(what),
             Self::Trace(arguments) => trace::main(arguments),
             Self::Model(arguments) => model::main(arguments),

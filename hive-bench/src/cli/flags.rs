@@ -13,20 +13,23 @@ pub(crate) struct Flags {
     /// List all cases and runtimes, and say which runtimes are absent on this machine
     #[arg(long)]
     pub(crate) list: bool,
-    /// Run only these cases. The part of a name before a dash chooses all cases that begin so: join, wake, spawn, idle,
-    /// idle-use [default: all cases except cold-for and callers]
+    /// Run every case with every runtime and teams of all sizes, in fifteen minutes
+    #[arg(long, conflicts_with = "case")]
+    pub(crate) all: bool,
+    /// Run only these cases, with every runtime. The part of a name before a dash chooses all cases that begin so:
+    /// join, wake, spawn, idle, idle-use [default: 21 that a runtime is chosen by]
     #[arg(long, value_name = "CASE,...", value_delimiter = ',')]
     pub(crate) case: Vec<Family>,
-    /// Run only these runtimes [default: all; without --case, all except hive-c and those with unbound threads]
+    /// Run only these runtimes [default: hive and its rivals as programs use them; with --all or --case, all]
     #[arg(long, value_name = "RUNTIME,...", value_delimiter = ',', hide_possible_values = true)]
     pub(crate) runtime: Vec<RuntimeId>,
     /// Let hive's sleeping bees wake at this interval and look for tasks, such as 2ms [default: never]
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     pub(crate) poll: Option<Duration>,
-    /// Run only teams of so many threads [default: 1, 2, 4, ... and all CPUs]
+    /// Run only teams of so many threads [default: all CPUs; with --all or --case 1, 2, 4, ... and all CPUs]
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     pub(crate) threads: Vec<usize>,
-    /// Run every case this many times [default: as often as fits into the time]
+    /// Run every case this many times [default: until its rounds agree, as far as the time goes]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) rounds: Option<u16>,
     /// Run fewer and shorter rounds, to see whether everything works; this takes less than 30 s

@@ -9,8 +9,7 @@ use clap::Parser;
 pub(crate) use commands::Command;
 pub(crate) use flags::Flags;
 
-/// Measure hive beside its rivals. Without arguments it runs every case with every runtime, in less than 90 s on two
-/// CPUs of their own.
+/// Measure hive beside its rivals. Without arguments it runs what a user would choose a runtime by, in two minutes.
 ///
 /// Exit codes: 0 if all is well, 1 if a measurement or a check failed (compare: if hive got slower), 2 for bad usage.
 #[derive(Debug, Parser)]

@@ -7,11 +7,15 @@ use std::time::{Duration, SystemTime};
 use crate::catalog::{Case, RuntimeId};
 use crate::cli::flags::Flags;
 use crate::record::{Budget, Given};
-use crate::run::plan::{Rounds, STANDARD_TIME, Wanted};
+use crate::run::plan::{Rounds, Wanted};
 use crate::run::sizes::{checked_size, default_sizes};
 use crate::system::files::writable;
 
 const QUICK_TIME: Duration = Duration::from_secs(15);
+/// With a margin to the two minutes that are promised.
+const STANDARD_TIME: Duration = Duration::from_secs(110);
+/// As long as three rounds of everything take on two CPUs, and some for what is not decided by then.
+const TIME_FOR_ALL: Duration = Duration::from_mins(15);
 /// The argument of `--json` for which no file is written.
 const NONE: &str = "none";
 
@@ -35,20 +39,26 @@ impl Options {
     /// is possible.
     pub(crate) fn check(flags: &Flags, most: usize) -> Result<Self, String> {
         let chosen: Vec<Case> = flags.case.iter().flat_map(|family| family.0.iter().copied()).collect();
-        let cases = if chosen.is_empty() { Case::without_request() } else { or_all(&chosen, Case::ALL) };
-        let runtimes = if chosen.is_empty() && flags.runtime.is_empty() {
-            RuntimeId::without_request()
+        let is_default = chosen.is_empty() && !flags.all;
+        let cases = if is_default { Case::BY_DEFAULT.to_vec() } else { or_all(&chosen, Case::ALL) };
+        let runtimes = if is_default && flags.runtime.is_empty() {
+            RuntimeId::by_default()
         } else {
             or_all(&flags.runtime, RuntimeId::ALL)
         };
-        let wanted = Wanted { cases, runtimes, sizes: sizes(&flags.threads, most)?, most };
+        let sizes = if is_default && flags.threads.is_empty() { vec![most] } else { sizes(&flags.threads, most)? };
+        let wanted = Wanted { cases, runtimes, sizes, most };
         something_left(&wanted)?;
         if flags.poll == Some(Duration::ZERO) {
             return Err(
                 "--poll 0s: bees that never sleep are `hive-spin`; name how long they sleep, such as 2ms".to_owned()
             );
         }
-        let (budget, time) = if flags.quick { (Budget::QUICK, QUICK_TIME) } else { (Budget::STANDARD, STANDARD_TIME) };
+        let (budget, time) = match flags {
+            Flags { quick: true, .. } => (Budget::QUICK, QUICK_TIME),
+            Flags { all: true, .. } => (Budget::STANDARD, TIME_FOR_ALL),
+            _ => (Budget::STANDARD, STANDARD_TIME),
+        };
         let rounds = flags.rounds.map_or(Rounds::Within(time), |rounds| Rounds::Each(rounds.into()));
         let samples = flags.json.clone().unwrap_or_else(named_by_the_date);
         let samples = (samples != Path::new(NONE)).then_some(samples);
@@ -79,7 +89,7 @@ fn default_home() -> PathBuf {
 fn named_by_the_date() -> PathBuf {
     let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     // Colons have to be quoted in some shells, and some file systems do not take them.
-    default_home().join(format!("{}.json", date.replace(':', "-")))
+    default_home().join(format!("{}.json.gz", date.replace(':', "-")))
 }
 
 /// The chosen items, or all if none was chosen: in the catalogue's order, and each once.
@@ -128,13 +138,15 @@ mod tests {
     }
 
     #[test]
-    fn without_flags_everything_is_wanted_that_the_time_allows() {
+    fn without_flags_a_few_cases_are_measured_with_all_cpus_and_with_all_everything() {
         let options = check(&[], 4).unwrap();
-        assert_eq!(options.wanted.cases, Case::without_request());
-        assert_eq!(options.wanted.runtimes, RuntimeId::without_request());
-        assert_eq!(options.wanted.sizes, [1, 2, 4]);
-        assert_eq!(options.budget, Budget::STANDARD);
-        assert_eq!(options.rounds, Rounds::Within(STANDARD_TIME));
+        assert_eq!(options.wanted.cases, Case::BY_DEFAULT);
+        assert_eq!(options.wanted.runtimes, RuntimeId::by_default());
+        assert_eq!(options.wanted.sizes, [4]);
+        assert_eq!((options.budget, options.rounds), (Budget::STANDARD, Rounds::Within(STANDARD_TIME)));
+        let all = check(&["--all"], 4).unwrap();
+        assert_eq!((&all.wanted.cases[..], &all.wanted.runtimes[..]), (Case::ALL, RuntimeId::ALL));
+        assert_eq!((all.wanted.sizes, all.rounds), (vec![1, 2, 4], Rounds::Within(TIME_FOR_ALL)));
     }
 
     #[test]
@@ -143,7 +155,7 @@ mod tests {
         assert_eq!(wanted.cases.len(), 9 + 7 + 1);
         assert_eq!(wanted.runtimes, RuntimeId::ALL);
         let wanted = check(&["--runtime", "hive-unpinned"], 2).unwrap().wanted;
-        assert_eq!((wanted.runtimes, wanted.cases), (vec![RuntimeId::HiveUnpinned], Case::without_request()));
+        assert_eq!((wanted.runtimes, &wanted.cases[..]), (vec![RuntimeId::HiveUnpinned], &Case::BY_DEFAULT[..]));
     }
 
     #[test]
@@ -177,7 +189,7 @@ mod tests {
     #[test]
     fn samples_go_where_they_are_told_to() {
         assert_eq!(check(&["--json", "none"], 2).unwrap().samples, None);
-        assert!(check(&[], 2).unwrap().samples.unwrap().to_str().unwrap().ends_with("Z.json"));
+        assert!(check(&[], 2).unwrap().samples.unwrap().to_str().unwrap().ends_with("Z.json.gz"));
         let error = check(&["--json", "/nowhere/at/all"], 2).and_then(Options::prepare).unwrap_err();
         assert!(error.contains("--json /nowhere/at/all"), "{error}");
     }

@@ -7,6 +7,7 @@ pub(crate) mod crowd;
 pub(crate) mod generate;
 pub(crate) mod latency;
 pub(crate) mod list;
+pub(crate) mod merge;
 #[cfg(feature = "hwloc")]
 pub(crate) mod numa;
 pub(crate) mod numeric;

@@ -97,8 +97,6 @@ pub(crate) struct Run {
     pub(crate) build: Build,
     pub(crate) budget: Budget,
     pub(crate) seed: u64,
-    /// How many runners of the last rounds were dropped for lack of time.
-    pub(crate) left_out: usize,
     pub(crate) absent: Vec<Absent>,
     pub(crate) disturbance: Disturbance,
     pub(crate) records: Vec<Record>,
@@ -129,7 +127,6 @@ pub(crate) mod tests {
             build: Build::read(),
             budget: Budget::STANDARD,
             seed: 2,
-            left_out: 0,
             absent: Vec::new(),
             disturbance: Disturbance::default(),
             records: (0..3).flat_map(of).collect(),

@@ -6,7 +6,7 @@ mod layout;
 mod notes;
 mod protocols;
 pub(crate) mod ranking;
-mod summary;
+pub(crate) mod summary;
 pub(crate) mod tables;
 mod targets;
 

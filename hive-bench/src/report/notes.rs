@@ -14,18 +14,12 @@ pub(super) fn absent(run: &Run) -> Vec<String> {
     reasons.iter().map(|(reason, names)| format!("absent: {}: {reason}", names.join(", "))).collect()
 }
 
-/// Failed runners, threads on the wrong CPU, a run that was cut short, a machine that was not idle.
+/// Failed runners, threads on the wrong CPU, a machine that was not idle.
 pub(super) fn troubles(run: &Run) -> Vec<String> {
     let cpus = &run.machine.cpus;
     let mut notes: Vec<String> = run.records.iter().filter_map(|record| trouble(record, cpus)).collect();
     notes.sort();
     notes.dedup();
-    if run.left_out > 0 {
-        notes.push(format!(
-            "warning: slower than expected, {} measurements of the last rounds were left out",
-            run.left_out
-        ));
-    }
     notes.extend(run.disturbance.warnings().into_iter().map(|warning| format!("warning: {warning}")));
     notes
 }

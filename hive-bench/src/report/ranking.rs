@@ -4,20 +4,24 @@ use std::cmp::Ordering;
 
 use comfy_table::{Table, presets};
 
-use crate::catalog::{Case, RuntimeId};
+use crate::catalog::{Case, RuntimeId, Unit};
 use crate::report::figures::{Against, Figures, Key};
 use crate::report::tables::{aligned, amount, number};
 use crate::stats::{Doubt, Spread};
 
-/// A ratio this close to 1 counts as equal.
+/// A median this close to 1 counts as equal.
 const LEVEL: f64 = 0.03;
+/// So do this many rounds that do not agree on which is faster, if the middle half of them is this close to 1.
+const ROUNDS_ALIKE: usize = 5;
+const ALIKE: f64 = 0.1;
 
 /// How to read the table.
 const LEGEND: &str = "\
-The best rival is the one with the lowest median; rivals are all runtimes but hive's own and sequential.
-Ratio: how many times as long as the rival hive took, in the same round: less than 1 is better; beside it
-the quartiles over the rounds. Level: within 3 %. Inconclusive: fewer than three rounds, or rounds that do not
-agree on which is faster. CPU use below 0.1 % counts as 0.1 %.";
+The best rival is the one with the lowest median; rivals are all runtimes but hive's own, sequential, and after
+idleness those whose threads have polled all the while. Ratio: how many times as long as the rival hive took,
+in the same round: less than 1 is better; beside it the quartiles over the rounds. Level: within 3 %, or from
+five rounds on quartiles within 10 % on both sides of 1. Inconclusive: rounds that do not agree on which is
+faster, or fewer than three within a factor of three. CPU use below 0.1 % counts as 0.1 %.";
 
 /// How hive compares with its best rival in one case, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,14 +47,16 @@ impl Relation {
         }
     }
 
-    /// What a ratio of hive to its rival says.
-    fn of(ratio: Spread) -> Self {
-        let near = |value: f64| (value - 1.0).abs() <= LEVEL;
+    /// What a ratio of hive to its rival says. CPU use hardly varies and is measured once, so one round decides.
+    fn of(ratio: Spread, unit: Unit) -> Self {
+        let near = |value: f64, by: f64| (value - 1.0).abs() <= by;
+        let is_middle_near = |by| near(ratio.lower_quartile, by) && near(ratio.upper_quartile, by);
         match ratio.doubt_as_comparison() {
-            Some(Doubt::FewRounds) => Self::Inconclusive,
-            _ if near(ratio.lower_quartile) && near(ratio.upper_quartile) => Self::Level,
+            Some(Doubt::FewRounds) if unit != Unit::PercentOfCpu => Self::Inconclusive,
+            _ if is_middle_near(LEVEL) => Self::Level,
+            Some(Doubt::Straddles) if ratio.rounds >= ROUNDS_ALIKE && is_middle_near(ALIKE) => Self::Level,
             Some(Doubt::Straddles) => Self::Inconclusive,
-            _ if near(ratio.median) => Self::Level,
+            _ if near(ratio.median, LEVEL) => Self::Level,
             _ if ratio.median < 1.0 => Self::Ahead,
             _ => Self::Behind,
         }
@@ -61,7 +67,7 @@ impl Relation {
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) case: Case,
-    threads: usize,
+    pub(crate) threads: usize,
     /// `None` where hive failed.
     hive: Option<Spread>,
     pub(crate) rival: Option<(RuntimeId, Spread)>,
@@ -76,11 +82,12 @@ impl Row {
         figures.groups().into_iter().filter_map(|(case, threads)| Self::of(figures, case, threads)).collect()
     }
 
-    fn of(figures: &Figures, case: Case, threads: usize) -> Option<Self> {
+    /// One case; `None` if hive was not run in it.
+    pub(crate) fn of(figures: &Figures, case: Case, threads: usize) -> Option<Self> {
         let key = Key { case, threads, runtime: RuntimeId::Hive };
         let hive = figures.has(key).then(|| figures.value(key))?;
         let value = |runtime| Some((runtime, figures.value(Key { runtime, ..key })?));
-        let rivals = figures.runtimes(case, threads).filter(|runtime| !runtime.is_hive() && !runtime.is_sequential());
+        let rivals = figures.runtimes(case, threads).filter(|runtime| runtime.is_rival(case));
         let rival = rivals.filter_map(value).min_by(|(_, a), (_, b)| a.median.total_cmp(&b.median));
         let ratio = rival.and_then(|(rival, _)| figures.ratio(key, Against::Runtime(rival)));
         let relation = match (hive, rival, ratio) {
@@ -89,7 +96,7 @@ impl Row {
             // The cost of a construct can come out negative, when the machine changes its pace meanwhile. Then there is
             // no ratio.
             (.., None) => Relation::Inconclusive,
-            (.., Some(ratio)) => Relation::of(ratio),
+            (.., Some(ratio)) => Relation::of(ratio, case.unit()),
         };
         Some(Self { case, threads, hive, rival, ratio, relation })
     }
@@ -188,7 +195,7 @@ mod tests {
     use crate::report::figures::tests::{key, record};
 
     fn relation(ratios: &[f64]) -> Relation {
-        Relation::of(Spread::of(ratios).unwrap())
+        Relation::of(Spread::of(ratios).unwrap(), Unit::Nanoseconds)
     }
 
     #[test]
@@ -198,7 +205,10 @@ mod tests {
         assert_eq!(relation(&[0.98, 1.0, 1.02]), Relation::Level);
         assert_eq!(relation(&[1.01, 1.02, 1.5]), Relation::Level);
         assert_eq!(relation(&[0.8, 1.0, 1.3]), Relation::Inconclusive);
-        assert_eq!(relation(&[0.5, 0.5]), Relation::Inconclusive);
+        assert_eq!(relation(&[0.93, 1.0, 1.06]), Relation::Inconclusive);
+        assert_eq!(relation(&[0.91, 0.93, 1.0, 1.06, 1.08]), Relation::Level);
+        assert_eq!((relation(&[0.5, 0.5]), relation(&[0.01])), (Relation::Inconclusive, Relation::Ahead));
+        assert_eq!(Relation::of(Spread::of(&[1.0]).unwrap(), Unit::PercentOfCpu), Relation::Level);
     }
 
     fn records<const N: usize>(of: impl Fn(usize) -> [(Key, f64); N]) -> Vec<crate::record::Record> {
@@ -238,6 +248,23 @@ mod tests {
         }));
         let rows = Row::all(&figures);
         assert_eq!((rows.len(), rows[0].rival.unwrap().0), (1, RuntimeId::StdScope));
+    }
+
+    #[test]
+    fn who_polls_while_the_program_is_idle_is_no_rival() {
+        let of = |runtime| Key { case: Case::Idle20ms, ..key(runtime) };
+        let figures = Figures::of(&records(|_| {
+            [
+                (of(RuntimeId::Hive), 6_000.0),
+                (of(RuntimeId::ForkUnion), 300.0),
+                (of(RuntimeId::LibompActive), 400.0),
+                (of(RuntimeId::RayonWorker), 9_000.0),
+            ]
+        }));
+        let row = &Row::all(&figures)[0];
+        assert_eq!((row.rival.unwrap().0, row.relation), (RuntimeId::RayonWorker, Relation::Ahead));
+        let hot = Figures::of(&records(|_| [(key(RuntimeId::Hive), 100.0), (key(RuntimeId::ForkUnion), 50.0)]));
+        assert_eq!(Row::all(&hot)[0].relation, Relation::Behind);
     }
 
     #[test]

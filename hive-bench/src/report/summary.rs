@@ -4,11 +4,12 @@ use std::path::Path;
 
 use super::layout::{HARD_SPACE, fit, wrap};
 use super::notes;
+use crate::catalog::RuntimeId;
 use crate::record::Run;
-use crate::report::figures::Figures;
+use crate::report::figures::{Figures, Key};
 use crate::report::protocols;
 use crate::report::ranking::{Relation, Row, sentence, table};
-use crate::report::tables::{aligned, number};
+use crate::report::tables::{aligned, amount, number};
 use crate::report::targets::{self, State, Target};
 
 /// The lines of a screen. Findings that do not fit are left out, and their number is printed.
@@ -36,7 +37,7 @@ pub(crate) fn text(run: &Run, figures: &Figures, samples: Option<&Path>) -> Stri
 }
 
 /// The machine, the build and the run, a line each.
-fn head(run: &Run) -> [String; 3] {
+pub(crate) fn head(run: &Run) -> [String; 3] {
     let machine = &run.machine;
     let rounds = run.records.iter().map(|record| record.round + 1).max().unwrap_or(0);
     let mut measured = format!("{}, {} processes", run.date, run.records.len());
@@ -106,6 +107,7 @@ fn findings(run: &Run, figures: &Figures, rows: &[Row]) -> Vec<String> {
     let mut findings: Vec<String> = notes(failed).collect();
     findings.extend(behind(rows));
     findings.extend(missed(&targets));
+    findings.extend(unranked(figures));
     findings.extend(notes(others));
     findings.extend(notes(notes::absent(run)));
     // Last, because in a run of few rounds there are many of these, and the end is cut.
@@ -130,6 +132,23 @@ fn behind(rows: &[Row]) -> Vec<String> {
     let none =
         if inconclusive { "No case is conclusive: that takes three rounds or more." } else { "Behind in no case." };
     vec![none.to_owned()]
+}
+
+/// Whoever has polled through the longest idleness of this run, and is therefore no rival in it.
+fn unranked(figures: &Figures) -> Vec<String> {
+    let groups = figures.groups().into_iter();
+    let Some((case, threads)) = groups.max_by_key(|(case, _)| case.idleness()).filter(|of| of.0.idleness().is_some())
+    else {
+        return Vec::new();
+    };
+    let is_shown = |runtime: &RuntimeId| !(runtime.is_hive() || runtime.is_sequential() || runtime.is_rival(case));
+    let shown = figures.runtimes(case, threads).filter(is_shown).filter_map(|runtime| {
+        let value = figures.value(Key { case, threads, runtime })?;
+        Some(format!("{} {}", runtime.name(), amount(value.median, case.unit())).replace(' ', &HARD_SPACE.to_string()))
+    });
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    let text = format!("Not ranked in {}/{threads}, because they keep a CPU busy meanwhile: {shown}", case.name());
+    if shown.is_empty() { Vec::new() } else { wrap(&text, "  ") }
 }
 
 /// How many targets are met, and those that are missed.
@@ -159,22 +178,25 @@ fn cut(mut lines: Vec<String>, room: usize) -> Vec<String> {
     lines
 }
 
-/// Where the samples are, and how to see everything.
-fn whereabouts(samples: Option<&Path>) -> [String; 3] {
-    let (file, how) = match samples {
-        Some(path) => (path.display().to_string(), "hive-bench report --full, with the raw samples"),
-        None => ("not kept".to_owned(), "--full"),
+/// Where the samples are, how to see everything, what to send and where to read.
+fn whereabouts(samples: Option<&Path>) -> [String; 4] {
+    let (file, how, send) = match samples {
+        Some(path) => {
+            let how = "hive-bench report --full, with the raw samples";
+            (path.display().to_string(), how, "To compare machines, send that file: it names no host. ")
+        }
+        None => ("not kept".to_owned(), "--full", ""),
     };
-    [String::new(), format!("Raw samples: {file}"), format!("All tables:  {how}")]
+    let read = format!("{send}To read: docs/benchmarks.md");
+    [String::new(), format!("Raw samples: {file}"), format!("All tables:  {how}"), read]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::{Case, RuntimeId};
+    use crate::catalog::Case;
     use crate::record::results::tests::run;
     use crate::record::{Outcome, Record, Reference};
-    use crate::report::figures::Key;
     use crate::report::figures::tests::{key, record};
 
     fn shown(run: &Run) -> String {
@@ -209,7 +231,7 @@ mod tests {
         };
         let of: Vec<_> = Case::ALL.iter().flat_map(each).collect();
         let text = shown(&Run { records: records(&of), ..run() });
-        assert!(text.contains("epcc-single/2") && text.contains("behind  10/11"), "{text}");
+        assert!(text.contains("epcc-single/2") && text.contains("behind   10/11"), "{text}");
         assert!(text.contains("Behind in 1: epcc-single/2 1.50"), "{text}");
         assert!(!text.contains("epcc-static"), "{text}");
     }
@@ -226,7 +248,7 @@ mod tests {
         run.disturbance.load_before = Some(3.0);
         let text = shown(&run);
         let place = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is missing: {text}"));
-        assert!(place("failed: libomp region of 2: a checksum is wrong") < place("No case is conclusive"), "{text}");
+        assert!(place("failed: libomp region of 2: a checksum is wrong") < place("Behind in no case"), "{text}");
         assert!(place("missed  region/2 vs round trip: 2.20") < place("not idle before the run"), "{text}");
     }
 
@@ -239,6 +261,15 @@ mod tests {
         };
         run.records.extend(Case::ALL.iter().map(broken));
         assert!(shown(&run).contains(" lines more, which --full shows."), "{}", shown(&run));
+    }
+
+    #[test]
+    fn who_polls_through_idleness_is_shown_beside_the_ranking() {
+        let of = |runtime, value| (Case::Idle20ms, 2, runtime, value);
+        let of = [of(RuntimeId::Hive, 6e3), of(RuntimeId::ForkUnion, 300.0), of(RuntimeId::RayonWorker, 9e3)];
+        let text = shown(&Run { records: records(&of), ..run() });
+        assert!(text.contains("Not ranked in idle-20ms/2") && text.contains("forkunion 300 ns"), "{text}");
+        assert!(!shown(&run()).contains("Not ranked"));
     }
 
     #[test]

@@ -1,14 +1,16 @@
-//! The driver: runs the plan, one runner at a time and nothing else beside it.
+//! The driver: runs the groups in rounds, one runner at a time and nothing else beside it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
+use std::time::Instant;
+
+use fastrand::Rng;
 
 use crate::cases;
 use crate::catalog::{Case, RuntimeId};
 use crate::cli::options::Options;
 use crate::record::{Absent, Job, Record};
 use crate::run::launch;
-use crate::run::plan::Step;
+use crate::run::plan::{Group, Rounds};
 use crate::runtimes;
 use crate::system::progress;
 
@@ -24,26 +26,40 @@ pub(crate) fn what_is_there(wanted: &[RuntimeId]) -> (Vec<RuntimeId>, Vec<Absent
     (present, absent)
 }
 
-/// Runs all steps in order, which should take `expected`. Steps of later rounds are dropped when there is no time left;
-/// the first round is always complete.
-pub(crate) fn run(steps: &[Step], cpus: &[usize], options: &Options, expected: Duration) -> Vec<Record> {
+/// Runs all groups as often as the options say. The first round is always complete; when the time is over, no group of
+/// a later one is begun. Within a round the groups are shuffled, and within a group the runtimes.
+pub(crate) fn run(groups: &[Group], cpus: &[usize], options: &Options, seed: u64) -> Vec<Record> {
     let budget = options.budget;
-    let cases: BTreeSet<Case> = steps.iter().map(|step| step.case).collect();
+    let cases: BTreeSet<Case> = groups.iter().map(|group| group.case).collect();
     let checksums: BTreeMap<_, _> =
         cases.iter().map(|case| (*case, cases::expected_checksum(*case, &budget))).collect();
-    let bar = progress::bar(steps.len(), expected);
-    let (begin, deadline) = (Instant::now(), options.rounds.deadline());
-    let has_time = |step: &&Step| step.round == 0 || deadline.is_none_or(|deadline| begin.elapsed() < deadline);
-    let run_step = |step: &Step| {
-        bar.set_message(format!("{}: {} of {}", step.runtime.name(), step.case.name(), step.threads));
-        let Step { round, case, threads, runtime } = *step;
-        let (given, checksum) = (options.given.clone(), checksums[&case]);
-        let job = Job { runtime, case, threads, cpus: cpus.to_vec(), budget, checksum, given, poll: options.poll };
-        let (outcome, seconds) = launch::run(&job);
-        bar.inc(1);
-        Record { round, runtime, case, threads, seconds, outcome }
+    let bar = progress::bar(0, options.rounds.expected(groups, &budget));
+    let (begin, mut random, mut records) = (Instant::now(), Rng::with_seed(seed), Vec::new());
+    let is_time_over = |round| match options.rounds {
+        Rounds::Within(time) => round > 0 && begin.elapsed() >= time,
+        Rounds::Each(_) => false,
     };
-    let records = steps.iter().take_while(has_time).map(run_step).collect();
+    for round in 0.. {
+        let due = options.rounds.due(groups, round, &records, &mut random);
+        bar.inc_length(due.iter().map(|group| group.runtimes.len() as u64).sum());
+        if due.is_empty() || is_time_over(round) {
+            break;
+        }
+        for group in due.into_iter().take_while(|_| !is_time_over(round)) {
+            let (case, threads) = (group.case, group.threads);
+            let mut runtimes = group.runtimes.clone();
+            random.shuffle(&mut runtimes);
+            for runtime in runtimes {
+                bar.set_message(format!("{}: {} of {threads}", runtime.name(), case.name()));
+                let (given, checksum) = (options.given.clone(), checksums[&case]);
+                let job =
+                    Job { runtime, case, threads, cpus: cpus.to_vec(), budget, checksum, given, poll: options.poll };
+                let (outcome, seconds) = launch::run(&job);
+                records.push(Record { round, runtime, case, threads, seconds, outcome });
+                bar.inc(1);
+            }
+        }
+    }
     bar.finish_and_clear();
     records
 }

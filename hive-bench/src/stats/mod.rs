@@ -15,6 +15,9 @@ pub(crate) struct Spread {
     pub(crate) rounds: usize,
 }
 
+/// Where one of two takes more than this many times as long as the other, one round says which.
+const FAR: f64 = 3.0;
+
 /// Why a ratio is not to be relied on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doubt {
@@ -55,7 +58,12 @@ impl Spread {
 
     /// What speaks against reading this as "faster" or "slower".
     pub(crate) fn doubt_as_comparison(&self) -> Option<Doubt> {
-        if self.rounds >= 3 && self.straddles(1.0) { Some(Doubt::Straddles) } else { self.doubt_as_measure() }
+        match self.doubt_as_measure() {
+            Some(Doubt::FewRounds) if self.lower_quartile > FAR || self.upper_quartile < 1.0 / FAR => None,
+            Some(Doubt::FewRounds) => Some(Doubt::FewRounds),
+            _ if self.straddles(1.0) => Some(Doubt::Straddles),
+            doubt => doubt,
+        }
     }
 
     /// Whether the middle half of the rounds lies on both sides of `bound`.
@@ -72,6 +80,8 @@ mod tests {
     fn doubts() {
         let spread = |rounds: &[f64]| Spread::of(rounds).unwrap();
         assert_eq!(spread(&[2.0, 2.0]).doubt_as_comparison(), Some(Doubt::FewRounds));
+        assert_eq!((spread(&[43.0]).doubt_as_comparison(), spread(&[0.01]).doubt_as_comparison()), (None, None));
+        assert_eq!(spread(&[43.0]).doubt_as_measure(), Some(Doubt::FewRounds));
         assert_eq!(spread(&[0.9, 1.0, 1.05, 1.1]).doubt_as_comparison(), Some(Doubt::Straddles));
         assert_eq!(spread(&[0.9, 1.0, 1.05, 1.1]).doubt_as_measure(), None);
         assert_eq!(spread(&[2.0, 4.0, 8.0]).doubt_as_comparison(), Some(Doubt::Wide));

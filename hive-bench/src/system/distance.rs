@@ -49,7 +49,7 @@ mod tests {
     use crate::system::topology::Cache;
 
     fn place(cpu: usize, core: &str, cache: &str, node: usize, package: usize) -> Place {
-        let caches = vec![Cache { level: 3, size: "8M".to_owned(), cpus: cache.to_owned() }];
+        let caches = vec![Cache { level: 3, cpus: cache.to_owned() }];
         Place { cpu, core: core.to_owned(), caches, node: Some(node), package: Some(package) }
     }
 

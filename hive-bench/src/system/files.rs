@@ -1,7 +1,11 @@
 //! Files that flags name.
 
 use std::fs::{self, OpenOptions};
+use std::io::Write;
 use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 /// Whether the file can be written, found before anything is measured: a run may take an hour.
 pub(crate) fn writable(flag: &str, path: &Path) -> Result<(), String> {
@@ -9,7 +13,15 @@ pub(crate) fn writable(flag: &str, path: &Path) -> Result<(), String> {
     opened.map(drop).map_err(|error| format!("{flag} {}: cannot be written: {error}", path.display()))
 }
 
-/// Writes the file. An error names the flag.
+/// Writes the file, packed if its name ends in `.gz`. An error names the flag.
 pub(crate) fn write(flag: &str, path: &Path, text: &str) -> Result<(), String> {
-    fs::write(path, text).map_err(|error| format!("{flag} {}: cannot be written: {error}", path.display()))
+    let pack = || {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(text.as_bytes())?;
+        encoder.finish()
+    };
+    let is_packed = path.extension().is_some_and(|extension| extension == "gz");
+    let bytes = if is_packed { pack() } else { Ok(text.as_bytes().to_vec()) };
+    let written = bytes.and_then(|bytes| fs::write(path, bytes));
+    written.map_err(|error| format!("{flag} {}: cannot be written: {error}", path.display()))
 }

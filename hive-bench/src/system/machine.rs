@@ -5,7 +5,6 @@ use std::{fs, thread};
 
 use serde::{Deserialize, Serialize};
 
-use super::topology::{self, Place};
 use super::{cpus, start};
 
 /// Where a run was made.
@@ -17,8 +16,6 @@ pub(crate) struct Machine {
     pub(crate) cpus: Vec<usize>,
     /// The report of a hive like those that are measured: places, mask, quota, warnings.
     pub(crate) hive_report: String,
-    /// How those CPUs belong together.
-    pub(crate) topology: Vec<Place>,
 }
 
 /// What was measured.
@@ -44,9 +41,8 @@ pub(crate) struct Disturbance {
 impl Machine {
     pub(crate) fn read() -> Self {
         let cpus = cpus::in_order_of_use();
-        let hive_report = start::ask("hive-report", &[]).unwrap_or_else(|error| error);
-        let topology = topology::places(&cpus);
-        Self { processor: processor(), system: system(), cpus, hive_report, topology }
+        let hive_report = without_home(start::ask("hive-report", &[]).unwrap_or_else(|error| error));
+        Self { processor: processor(), system: system(), cpus, hive_report }
     }
 
     /// The processor's name alone.
@@ -66,6 +62,14 @@ fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = text.lines().find_map(|line| line.strip_prefix("model name"));
     name.map_or_else(|| std::env::consts::ARCH.to_owned(), |name| name.trim_start_matches([' ', '\t', ':']).to_owned())
+}
+
+/// A text in which the user's own folder has no name.
+fn without_home(text: String) -> String {
+    match std::env::var("HOME").ok().filter(|home| home.len() > 1) {
+        Some(home) => text.replace(&home, "~"),
+        None => text,
+    }
 }
 
 fn system() -> String {

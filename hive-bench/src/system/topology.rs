@@ -2,10 +2,8 @@
 
 use std::fs;
 
-use serde::{Deserialize, Serialize};
-
 /// One CPU and what it belongs to. What the system does not tell is `None` or empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) cpu: usize,
     /// The CPUs of its core, such as `0,64`.
@@ -16,11 +14,9 @@ pub(crate) struct Place {
 }
 
 /// A cache that a CPU reads data through.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cache {
     pub(crate) level: usize,
-    /// As the system writes it: `32K`, `32768K`.
-    pub(crate) size: String,
     /// The CPUs that share it, such as `0-7`.
     pub(crate) cpus: String,
 }
@@ -58,8 +54,7 @@ fn cache(home: &str) -> Option<Option<Cache>> {
     if text(&format!("{home}/type"))? == "Instruction" {
         return Some(None);
     }
-    let [size, cpus] = ["size", "shared_cpu_list"].map(|of| text(&format!("{home}/{of}")).unwrap_or_default());
-    Some(Some(Cache { level, size, cpus }))
+    Some(Some(Cache { level, cpus: text(&format!("{home}/shared_cpu_list")).unwrap_or_default() }))
 }
 
 /// The node of a CPU: the CPU's directory has a link to it.

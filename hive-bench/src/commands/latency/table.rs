@@ -116,7 +116,7 @@ mod tests {
     fn machine(packages: usize) -> (Matrix, Vec<Place>) {
         let place = |cpu: usize| {
             let first = cpu / 4 * 4;
-            let cache = Cache { level: 3, size: "16384K".to_owned(), cpus: format!("{first}-{}", first + 3) };
+            let cache = Cache { level: 3, cpus: format!("{first}-{}", first + 3) };
             let package = Some(cpu / 8);
             Place { cpu, core: cpu.to_string(), caches: vec![cache], node: package, package }
         };
