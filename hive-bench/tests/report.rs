@@ -33,7 +33,7 @@ fn a_filed_run_fits_one_screen() {
             [
                 "region/2             136 ns forkunion       554 ns  0.24 0.23-0.27 ahead",
                 "hive is ahead in 9,",
-                "Behind in 5:",
+                "Behind in 4:",
             ],
         ),
         (

@@ -183,11 +183,11 @@ fn whereabouts(samples: Option<&Path>) -> [String; 4] {
     let (file, how, send) = match samples {
         Some(path) => {
             let how = "hive-bench report --full, with the raw samples";
-            (path.display().to_string(), how, "To compare machines, send that file: it names no host. ")
+            (path.display().to_string(), how, "Send that file to compare machines; it names no host. ")
         }
         None => ("not kept".to_owned(), "--full", ""),
     };
-    let read = format!("{send}To read: docs/benchmarks.md");
+    let read = format!("{send}Read docs/benchmarks.md.");
     [String::new(), format!("Raw samples: {file}"), format!("All tables:  {how}"), read]
 }
 
