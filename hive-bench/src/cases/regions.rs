@@ -8,6 +8,7 @@ use crate::measure::reference::mutex;
 use crate::measure::timing;
 use crate::record::{Budget, Measured, Reference};
 use crate::runtimes::Runtime;
+use crate::runtimes::constructs::work;
 
 /// Regions of all before each shrink: the bees are awake, as in a program that is at work.
 const REGIONS_BETWEEN: u64 = 20;
@@ -60,6 +61,30 @@ pub(super) fn alternating_sizes(runtime: &mut impl Runtime, budget: &Budget, mea
     let means = ones.into_iter().zip(alls).map(|(one, all)| f64::midpoint(one, all)).collect();
     measured.references.insert(Reference::Mean, means);
     pairs.into_iter().map(|pair| pair / 2.0).collect()
+}
+
+/// How short a task may be for half of the threads' time to be work: the minimum effective task granularity of Task
+/// Bench (E. Slaughter et al., Task Bench: A Parameterized Benchmark for Evaluating Parallel Runtime Performance, 2020),
+/// METG(50 %), with one task for each thread in a step, and a region for each step.
+pub(super) fn metg(runtime: &mut impl Runtime, budget: &Budget) -> Vec<f64> {
+    const STEPS: u64 = 200;
+    let threads = runtime.threads();
+    let each = |run: &mut dyn FnMut()| timing::nanoseconds(|| (0..STEPS).for_each(|_| run())) / STEPS as f64;
+    let mut shortest = || {
+        let mut length = 16;
+        loop {
+            let task = each(&mut || work(length));
+            if each(&mut || runtime.region(threads, |_| work(length))) <= 2.0 * task {
+                return task;
+            }
+            length += length / 8;
+        }
+    };
+    let (begin, mut samples) = (Instant::now(), Vec::new());
+    while samples.is_empty() || begin.elapsed() < budget.batch_time() {
+        samples.push(shortest());
+    }
+    samples
 }
 
 /// Giving CPUs away, from the call until the surplus bees are parked; and taking them back, from the call until a

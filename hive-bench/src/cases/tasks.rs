@@ -9,7 +9,9 @@ use super::cpu;
 use super::pending_tasks::PendingTasks;
 use super::samples::{Samples, check};
 use crate::catalog::Case;
-use crate::kernels::joins::{self, InOrder, Tree, fib_by_adding, joins_of_fib};
+use crate::kernels::join::InOrder;
+use crate::kernels::joins::{Tree, fib_by_adding, joins_of_fib};
+use crate::kernels::recursion::Recursion;
 use crate::kernels::search::{self, Node};
 use crate::measure::timing;
 use crate::record::{Budget, Job, Measured};
@@ -20,6 +22,8 @@ const LAYERS: u32 = 10;
 /// The nodes of the list that is the comb's back, and the layers of the tree at each: 127 nodes.
 const TEETH: u32 = 200;
 const LAYERS_OF_TOOTH: u32 = 7;
+/// In how many ways so many queens can be placed on a board of as many columns.
+const WAYS_OF_QUEENS: [u64; 15] = [1, 1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2_680, 14_200, 73_712, 365_596];
 /// The share of the spawned tasks that runs before anything is timed, so that their memory is allocated by then.
 const WARM_UP: u64 = 16;
 /// A thread that sleeps oversleeps by so much that it has to poll through gaps shorter than this.
@@ -38,6 +42,15 @@ pub(super) fn samples(runtime: &mut impl Tasks, job: &Job) -> Samples {
         Case::JoinTree => sums(runtime, &Tree::full(LAYERS), budget),
         Case::JoinComb => sums(runtime, &Tree::comb(TEETH, LAYERS_OF_TOOTH), budget),
         Case::TreeSearch => tree_search(runtime, budget),
+        Case::FieldFib => once(runtime, Recursion::Fib(budget.field_fib), fib_by_adding(budget.field_fib)),
+        Case::FieldQueens => {
+            let ways = WAYS_OF_QUEENS[usize::from(budget.field_queens)];
+            once(runtime, Recursion::Queens(budget.field_queens), ways)
+        }
+        Case::FieldSkynet => {
+            let leaves = budget.field_leaves;
+            once(runtime, Recursion::Skynet(leaves), leaves * (leaves - 1) / 2)
+        }
         // The runtime says when all tasks have run; unit tests check that it is right.
         Case::SpawnSingle => spawns(budget, budget.inside_tasks, |tasks| runtime.spawn_from_one(tasks, || ())),
         Case::SpawnProducers => {
@@ -59,21 +72,31 @@ pub(super) fn samples(runtime: &mut impl Tasks, job: &Job) -> Samples {
 
 fn fib(runtime: &mut impl Tasks, budget: &Budget) -> Samples {
     let n = budget.fib;
-    check("fib", runtime.fib(n / 2)?, fib_by_adding(n / 2))?;
-    timing::runs(budget, joins_of_fib(n), || check("fib", runtime.fib(n)?, fib_by_adding(n)))
+    check("fib", runtime.recurse(Recursion::Fib(n / 2))?, fib_by_adding(n / 2))?;
+    timing::runs(budget, joins_of_fib(n), || check("fib", runtime.recurse(Recursion::Fib(n))?, fib_by_adding(n)))
+}
+
+/// The time of the whole, which is long enough for one sample. A short recursion wakes the team before.
+fn once(runtime: &mut impl Tasks, recursion: Recursion<'_>, right: u64) -> Samples {
+    runtime.recurse(Recursion::Fib(20))?;
+    let sample = timing::try_nanoseconds(|| check("the number", runtime.recurse(recursion)?, right))?;
+    Ok(vec![sample])
 }
 
 fn sums(runtime: &mut impl Tasks, tree: &Tree, budget: &Budget) -> Samples {
-    let right = joins::sum(InOrder, tree);
-    timing::try_batches(budget, |times| check("the sum", runtime.tree_sums(tree, times)?, times * right))
+    let right = Recursion::Sums { tree, times: 1 }.by(&mut InOrder);
+    timing::try_batches(budget, |times| {
+        check("the sum", runtime.recurse(Recursion::Sums { tree, times })?, times * right)
+    })
 }
 
 fn tree_search(runtime: &mut impl Tasks, budget: &Budget) -> Samples {
     let root = Node::root(budget.search_depth);
-    let nodes = search::count(InOrder, root);
+    let nodes = search::count(&mut InOrder, root);
     // A warm-up, no longer than necessary.
-    runtime.search(Node::root(budget.search_depth / 2))?;
-    timing::runs(budget, nodes, || check("the number of nodes", runtime.search(root)?, nodes))
+    runtime.recurse(Recursion::Search(Node::root(budget.search_depth / 2)))?;
+    let search = Recursion::Search(root);
+    timing::runs(budget, nodes, || check("the number of nodes", runtime.recurse(search)?, nodes))
 }
 
 /// Many empty tasks, until all have run.

@@ -79,6 +79,11 @@ named! {
         IdleUse100ms "idle-use-100ms" "CPU time used from 10 to 100 ms after the last task";
         IdleUse1s "idle-use-1s" "CPU time used from 0.1 to 1 s after the last task, with --quick to 0.15 s";
         IdleUse2s "idle-use-2s" "CPU time used from 1 s after the last task on, with --quick from 0.15 s on";
+        FieldFib "field-fib" "fib(39), with --quick fib(20), by recursive join: time of the whole";
+        FieldQueens "field-queens" "all ways to place 14 queens (quick: 7), a board for each node: time of the whole";
+        FieldSkynet "field-skynet"
+            "the sum over 100,000,000 leaves (quick: 10,000), ten children a node: time of the whole";
+        FieldMetg "field-metg" "Task Bench's METG(50 %): the shortest task, one a thread and region, that pays by half";
         CallersLightP50 "callers-light-p50"
             "four request threads, a sum of 8.6 us each about every millisecond: median latency";
         CallersLightP99 "callers-light-p99" "the same: latency that 99 % of the requests do not exceed";
@@ -230,13 +235,18 @@ impl Case {
         self.is_of_loops() || self.is_sparse() || self.cold_loop().is_some()
     }
 
+    /// Whether it is measured elsewhere at the same size, so that its time can be laid beside published ones.
+    pub(crate) fn is_of_the_field(self) -> bool {
+        self.family() == "field"
+    }
+
     pub(crate) fn is_kernel(self) -> bool {
         self.is_of_loops() || self.is_sparse() || matches!(self.family(), "triad" | "jacobi")
     }
 
     /// Whether it is done by joins, or by plain calls.
     pub(crate) fn is_recursion(self) -> bool {
-        matches!(self.family(), "join" | "tree")
+        matches!(self.family(), "join" | "tree") || self.is_of_the_field() && self != Self::FieldMetg
     }
 
     /// Whether it is done by tasks, not by regions.
@@ -248,7 +258,7 @@ impl Case {
     pub(crate) fn has_size(self, threads: usize, most: usize) -> bool {
         match self.family() {
             "region" | "reduce" | "barrier" => true,
-            "resize" | "cpu" | "idle-use" | "epcc" | "callers" => threads == most && threads > 1,
+            "resize" | "cpu" | "idle-use" | "epcc" | "callers" | "field" => threads == most && threads > 1,
             _ if self.is_of_loops() || self.is_sparse() => threads == most || threads == 1,
             _ => threads > 1 || self.is_kernel() || self.is_recursion() || self == Self::SpawnSingle,
         }

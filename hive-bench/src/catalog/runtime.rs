@@ -142,6 +142,7 @@ impl RuntimeId {
         let joins = matches!(self, Self::RayonWorker | Self::Chili | Self::Sequential);
         match case {
             Case::JoinTree | Case::JoinComb => joins || self == Self::Hive,
+            _ if case.is_of_the_field() => joins || self == Self::Hive,
             Case::JoinFib => joins || openmp || self == Self::Hive,
             Case::TreeSearch => joins || openmp || self.is_hive(),
             Case::SpawnSingle => openmp || self.is_hive() || self == Self::RayonWorker,

@@ -1,38 +1,13 @@
-//! Work by recursive join, down to the last leaf: written once, for every runtime that can join two closures.
+//! Fibonacci numbers and sums over trees on the heap.
 
-/// Runs two closures, perhaps at the same time.
-pub(crate) trait Join: Copy + Send {
-    fn join<A, B, RA, RB>(self, a: A, b: B) -> (RA, RB)
-    where
-        A: FnOnce() -> RA + Send,
-        B: FnOnce() -> RB + Send,
-        RA: Send,
-        RB: Send;
-}
-
-/// Plain calls, one after the other.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct InOrder;
-
-impl Join for InOrder {
-    #[inline(always)]
-    fn join<A, B, RA, RB>(self, a: A, b: B) -> (RA, RB)
-    where
-        A: FnOnce() -> RA + Send,
-        B: FnOnce() -> RB + Send,
-        RA: Send,
-        RB: Send,
-    {
-        (a(), b())
-    }
-}
+use crate::kernels::join::Join;
 
 /// The n-th Fibonacci number, a join for each call that has two to make.
-pub(crate) fn fib(by: impl Join, n: u64) -> u64 {
+pub(crate) fn fib<J: Join>(by: &mut J, n: u64) -> u64 {
     if n < 2 {
         return n;
     }
-    let (a, b) = by.join(move || fib(by, n - 1), move || fib(by, n - 2));
+    let (a, b) = by.join(move |by| fib(by, n - 1), move |by| fib(by, n - 2));
     a + b
 }
 
@@ -83,32 +58,37 @@ impl Tree {
 }
 
 /// The sum of all values, a join a node.
-pub(crate) fn sum(by: impl Join, tree: &Tree) -> u64 {
-    let of = move |child: Option<&Tree>| child.map_or(0, |child| sum(by, child));
-    let (left, right) = by.join(move || of(tree.left.as_deref()), move || of(tree.right.as_deref()));
+pub(crate) fn sum<J: Join>(by: &mut J, tree: &Tree) -> u64 {
+    let (left, right) =
+        by.join(move |by| sum_below(by, tree.left.as_deref()), move |by| sum_below(by, tree.right.as_deref()));
     tree.value + left + right
+}
+
+fn sum_below(by: &mut impl Join, child: Option<&Tree>) -> u64 {
+    child.map_or(0, |child| sum(by, child))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::join::InOrder;
 
     #[test]
     fn fibonacci_numbers() {
-        let numbers: Vec<_> = (0..10).map(|n| fib(InOrder, n)).collect();
+        let numbers: Vec<_> = (0..10).map(|n| fib(&mut InOrder, n)).collect();
         assert_eq!(numbers, [0, 1, 1, 2, 3, 5, 8, 13, 21, 34]);
-        assert!((0..20).all(|n| fib(InOrder, n) == fib_by_adding(n)));
+        assert!((0..20).all(|n| fib(&mut InOrder, n) == fib_by_adding(n)));
         assert_eq!((joins_of_fib(1), joins_of_fib(2), joins_of_fib(3)), (0, 1, 2));
         assert_eq!(joins_of_fib(30), 1_346_268);
     }
 
     #[test]
     fn a_tree_of_ten_layers_has_1023_nodes() {
-        assert_eq!(sum(InOrder, &Tree::full(10)), 1023 * 1024 / 2);
+        assert_eq!(sum(&mut InOrder, &Tree::full(10)), 1023 * 1024 / 2);
     }
 
     #[test]
     fn a_comb_of_three_teeth_of_two_layers_has_12_nodes() {
-        assert_eq!(sum(InOrder, &Tree::comb(3, 2)), 12);
+        assert_eq!(sum(&mut InOrder, &Tree::comb(3, 2)), 12);
     }
 }

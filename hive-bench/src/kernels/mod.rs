@@ -3,15 +3,18 @@
 use std::ops::Range;
 
 pub(crate) mod disjoint;
+pub(crate) mod field;
 mod graph;
 pub(crate) mod handing_out;
 pub(crate) mod jacobi;
+pub(crate) mod join;
 pub(crate) mod joins;
 pub(crate) mod kernel;
 pub(crate) mod labels;
 pub(crate) mod mandelbrot;
 pub(crate) mod matmul;
 pub(crate) mod nbody;
+pub(crate) mod recursion;
 pub(crate) mod roots;
 pub(crate) mod search;
 mod shares;

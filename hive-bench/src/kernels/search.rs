@@ -2,7 +2,7 @@
 //! been searched, so threads have to steal work all the time. The tree is not in memory: the hash of a node determines
 //! its children. `c/openmp.c` has the same tree once more.
 
-use crate::kernels::joins::Join;
+use crate::kernels::join::Join;
 
 /// Where the tree begins: with this it has 1,390,125 nodes in nine generations below the root, a quarter of them below
 /// one of the root's children.
@@ -54,7 +54,7 @@ const fn mix(hash: u64, number: u32) -> u64 {
 }
 
 /// How many nodes there are from this one down, itself among them.
-pub(crate) fn count(by: impl Join, node: Node) -> u64 {
+pub(crate) fn count<J: Join>(by: &mut J, node: Node) -> u64 {
     match node.children() {
         0 => 1,
         children => 1 + count_children(by, node, 0, children),
@@ -62,26 +62,26 @@ pub(crate) fn count(by: impl Join, node: Node) -> u64 {
 }
 
 /// The same below some of a node's children: a join for each half of them.
-fn count_children(by: impl Join, node: Node, first: u32, end: u32) -> u64 {
+fn count_children<J: Join>(by: &mut J, node: Node, first: u32, end: u32) -> u64 {
     if end - first == 1 {
         return count(by, node.child(first));
     }
     let middle = u32::midpoint(first, end);
     let (a, b) =
-        by.join(move || count_children(by, node, first, middle), move || count_children(by, node, middle, end));
+        by.join(move |by| count_children(by, node, first, middle), move |by| count_children(by, node, middle, end));
     a + b
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::joins::InOrder;
+    use crate::kernels::join::InOrder;
 
     #[test]
     fn the_tree_is_large_and_unbalanced() {
         let root = Node::root(9);
-        let shares: Vec<_> = (0..root.children()).map(|number| count(InOrder, root.child(number))).collect();
-        let all = count(InOrder, root);
+        let shares: Vec<_> = (0..root.children()).map(|number| count(&mut InOrder, root.child(number))).collect();
+        let all = count(&mut InOrder, root);
         assert_eq!(all, 1 + shares.iter().sum::<u64>());
         assert_eq!(all, 1_390_125);
         let (smallest, largest) = (shares.iter().min().unwrap(), shares.iter().max().unwrap());

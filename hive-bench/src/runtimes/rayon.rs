@@ -9,8 +9,8 @@ use std::hint::black_box;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
-use crate::kernels::joins::{self, Join, Tree};
-use crate::kernels::search::{self, Node};
+use crate::kernels::join::Join;
+use crate::kernels::recursion::Recursion;
 use crate::kernels::{jacobi, triad};
 use crate::runtimes::Runtime;
 use crate::runtimes::tasks::{Start, Tasks};
@@ -107,33 +107,24 @@ impl Runtime for RayonPool {
 }
 
 /// On the pool whose worker calls.
-#[derive(Clone, Copy)]
 struct RayonJoin;
 
 impl Join for RayonJoin {
+    type Nested<'n> = Self;
+
     #[inline(always)]
-    fn join<A, B, RA, RB>(self, a: A, b: B) -> (RA, RB)
-    where
-        A: FnOnce() -> RA + Send,
-        B: FnOnce() -> RB + Send,
-        RA: Send,
-        RB: Send,
-    {
-        rayon::join(a, b)
+    fn join<RA: Send, RB: Send>(
+        &mut self,
+        a: impl FnOnce(&mut Self) -> RA + Send,
+        b: impl FnOnce(&mut Self) -> RB + Send,
+    ) -> (RA, RB) {
+        rayon::join(|| a(&mut Self), || b(&mut Self))
     }
 }
 
 impl Tasks for RayonPool {
-    fn fib(&mut self, n: u64) -> Result<u64, String> {
-        Ok(self.pool.install(|| joins::fib(RayonJoin, n)))
-    }
-
-    fn tree_sums(&mut self, tree: &Tree, times: u64) -> Result<u64, String> {
-        Ok(self.pool.install(|| (0..times).map(|_| joins::sum(RayonJoin, tree)).sum()))
-    }
-
-    fn search(&mut self, root: Node) -> Result<u64, String> {
-        Ok(self.pool.install(|| search::count(RayonJoin, root)))
+    fn recurse(&mut self, recursion: Recursion<'_>) -> Result<u64, String> {
+        Ok(self.pool.install(|| recursion.by(&mut RayonJoin)))
     }
 
     fn spawn_from_one<F: Fn() + Copy + Send + Sync>(&mut self, tasks: u64, task: F) -> Result<(), String> {

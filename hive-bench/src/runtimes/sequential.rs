@@ -3,8 +3,9 @@
 use std::hint::black_box;
 use std::ops::Range;
 
-use crate::kernels::joins::{InOrder, Tree};
-use crate::kernels::search::{self, Node};
+use crate::kernels::join::InOrder;
+use crate::kernels::joins::Tree;
+use crate::kernels::recursion::Recursion;
 use crate::kernels::sparse::{Scalars, Shares, System};
 use crate::kernels::{jacobi, triad};
 use crate::runtimes::Runtime;
@@ -95,17 +96,13 @@ impl OneRegion for Sequential {
 }
 
 impl Tasks for Sequential {
-    fn fib(&mut self, n: u64) -> Result<u64, String> {
-        Ok(fib(n))
-    }
-
-    fn tree_sums(&mut self, tree: &Tree, times: u64) -> Result<u64, String> {
-        // Without this the compiler would see that running it once is enough.
-        Ok((0..times).map(|_| sum(black_box(tree))).sum())
-    }
-
-    fn search(&mut self, root: Node) -> Result<u64, String> {
-        Ok(search::count(InOrder, root))
+    fn recurse(&mut self, recursion: Recursion<'_>) -> Result<u64, String> {
+        Ok(match recursion {
+            Recursion::Fib(n) => fib(n),
+            // Without this the compiler would see that running it once is enough.
+            Recursion::Sums { tree, times } => (0..times).map(|_| sum(black_box(tree))).sum(),
+            other => other.by(&mut InOrder),
+        })
     }
 }
 

@@ -5,24 +5,13 @@ use std::hint;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::kernels::joins::Tree;
-use crate::kernels::search::Node;
+use crate::kernels::recursion::Recursion;
 use crate::runtimes::CANNOT;
 
 /// A team that is up and running, with the calling thread in the place that the runtime has for it.
 pub(crate) trait Tasks {
-    /// The n-th Fibonacci number by `kernels::joins::fib`, or the same in the runtime's own terms.
-    fn fib(&mut self, _n: u64) -> Result<u64, String> {
-        Err(CANNOT.to_owned())
-    }
-
-    /// The sum over the tree, so many times, added up.
-    fn tree_sums(&mut self, _tree: &Tree, _times: u64) -> Result<u64, String> {
-        Err(CANNOT.to_owned())
-    }
-
-    /// The nodes from this one down.
-    fn search(&mut self, _root: Node) -> Result<u64, String> {
+    /// The number that a recursion ends in, by the runtime's joins.
+    fn recurse(&mut self, _recursion: Recursion<'_>) -> Result<u64, String> {
         Err(CANNOT.to_owned())
     }
 
@@ -71,15 +60,21 @@ pub(crate) mod tests {
     use std::sync::atomic::AtomicU64;
 
     use super::*;
-    use crate::kernels::joins::{InOrder, fib_by_adding};
-    use crate::kernels::search;
+    use crate::kernels::join::InOrder;
+    use crate::kernels::joins::Tree;
+    use crate::kernels::search::Node;
 
-    /// What a runtime can do of all this comes out right.
+    /// All recursions, small ones.
+    pub(crate) fn recursions(tree: &Tree) -> [Recursion<'_>; 5] {
+        let sums = Recursion::Sums { tree, times: 3 };
+        [Recursion::Fib(15), Recursion::Search(Node::root(4)), sums, Recursion::Queens(6), Recursion::Skynet(100)]
+    }
+
+    /// They come out right.
     pub(crate) fn joins_are_right(team: &mut impl Tasks) {
-        assert_eq!(team.fib(15), Ok(fib_by_adding(15)));
-        assert_eq!(team.tree_sums(&Tree::full(6), 3), Ok(3 * 63 * 64 / 2));
-        let root = Node::root(4);
-        assert_eq!(team.search(root), Ok(search::count(InOrder, root)));
+        for recursion in recursions(&Tree::full(6)) {
+            assert_eq!(team.recurse(recursion), Ok(recursion.by(&mut InOrder)));
+        }
     }
 
     pub(crate) fn spawns_are_right(team: &mut impl Tasks) {

@@ -3,38 +3,30 @@
 use hive::Hive;
 
 use super::HiveTeam;
-use crate::kernels::joins::{self, Join, Tree};
-use crate::kernels::search::{self, Node};
+use crate::kernels::join::Join;
+use crate::kernels::recursion::Recursion;
 use crate::runtimes::tasks::{Start, Tasks};
 
 /// On this hive, which is not the global one.
-#[derive(Clone, Copy)]
 struct HiveJoin<'h>(&'h Hive);
 
-impl Join for HiveJoin<'_> {
+impl<'h> Join for HiveJoin<'h> {
+    type Nested<'n> = HiveJoin<'h>;
+
     #[inline(always)]
-    fn join<A, B, RA, RB>(self, a: A, b: B) -> (RA, RB)
-    where
-        A: FnOnce() -> RA + Send,
-        B: FnOnce() -> RB + Send,
-        RA: Send,
-        RB: Send,
-    {
-        self.0.join(a, b)
+    fn join<RA: Send, RB: Send>(
+        &mut self,
+        a: impl FnOnce(&mut Self) -> RA + Send,
+        b: impl FnOnce(&mut Self) -> RB + Send,
+    ) -> (RA, RB) {
+        let hive = self.0;
+        hive.join(move || a(&mut HiveJoin(hive)), move || b(&mut HiveJoin(hive)))
     }
 }
 
 impl Tasks for HiveTeam {
-    fn fib(&mut self, n: u64) -> Result<u64, String> {
-        Ok(self.hive.install(|| joins::fib(HiveJoin(&self.hive), n)))
-    }
-
-    fn tree_sums(&mut self, tree: &Tree, times: u64) -> Result<u64, String> {
-        Ok(self.hive.install(|| (0..times).map(|_| joins::sum(HiveJoin(&self.hive), tree)).sum()))
-    }
-
-    fn search(&mut self, root: Node) -> Result<u64, String> {
-        Ok(self.hive.install(|| search::count(HiveJoin(&self.hive), root)))
+    fn recurse(&mut self, recursion: Recursion<'_>) -> Result<u64, String> {
+        Ok(self.hive.install(|| recursion.by(&mut HiveJoin(&self.hive))))
     }
 
     fn spawn_from_one<F: Fn() + Copy + Send + Sync>(&mut self, tasks: u64, task: F) -> Result<(), String> {

@@ -8,14 +8,14 @@ use super::environment::expect_library;
 use crate::catalog::RuntimeId;
 use crate::catalog::{Construct, ITERATIONS};
 use crate::kernels::kernel::{Kernel, Kernels};
-use crate::kernels::search::Node;
+use crate::kernels::recursion::Recursion;
 use crate::kernels::sparse::{Scalars, Shares, System};
 use crate::kernels::{disjoint::Disjoint, jacobi};
 use crate::runtimes::constructs::{Constructs, Delay, check};
 use crate::runtimes::loops::Loops;
 use crate::runtimes::solve::{OneRegion, Solve, in_one_region, iterate_by_barrier};
 use crate::runtimes::tasks::Tasks;
-use crate::runtimes::{Runtime, jacobi_thread};
+use crate::runtimes::{CANNOT, Runtime, jacobi_thread};
 
 /// The body of a loop: context, begin and end of a part.
 type Part = extern "C" fn(*const c_void, usize, usize);
@@ -195,16 +195,16 @@ impl OneRegion for OpenMp {
 }
 
 impl Tasks for OpenMp {
-    fn fib(&mut self, n: u64) -> Result<u64, String> {
-        Ok(hb_fib(self.size(), n))
-    }
-
-    fn search(&mut self, root: Node) -> Result<u64, String> {
-        let (hash, depth) = root.parts();
-        if root.children() == 0 {
-            return Ok(1);
+    fn recurse(&mut self, recursion: Recursion<'_>) -> Result<u64, String> {
+        match recursion {
+            Recursion::Fib(n) => Ok(hb_fib(self.size(), n)),
+            Recursion::Search(root) if root.children() == 0 => Ok(1),
+            Recursion::Search(root) => {
+                let (hash, depth) = root.parts();
+                Ok(1 + hb_search(self.size(), hash, depth, root.children()))
+            }
+            _ => Err(CANNOT.to_owned()),
         }
-        Ok(1 + hb_search(self.size(), hash, depth, root.children()))
     }
 
     fn spawn_from_one<F: Fn() + Copy + Send + Sync>(&mut self, tasks: u64, task: F) -> Result<(), String> {
