@@ -11,7 +11,7 @@ use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::hive_sets::{assert_set_works, cpus_of_hives};
-use common::process::{has_all_cpus, in_own_process};
+use common::process::{build_bound, in_own_process};
 use common::{assert_contains_all, proc_threads, sys};
 use hive::{Hive, HiveSet, Pin, PlaceUnit, Placement, node_of};
 
@@ -135,10 +135,7 @@ fn two_hives_share_no_cpu_by_default() {
         if proc_threads::cpus(sys::tid()).len() < 2 {
             return println!("skipped: there is only one CPU");
         }
-        if !has_all_cpus() {
-            return;
-        }
-        let [first, second] = [1, 1].map(|bees| Hive::new(bees).unwrap());
+        let Some([first, second]) = build_bound(|| [1, 1].map(|bees| Hive::new(bees).unwrap())) else { return };
         let cpu = |hive: &Hive| hive.places()[0].as_ref().expect("there is a CPU for each").cpus().to_vec();
         assert_ne!(cpu(&first), cpu(&second));
     });

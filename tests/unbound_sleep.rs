@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::process::{has_all_cpus, in_own_process};
+use common::process::{build_bound, in_own_process};
 use common::{Gate, assert_contains_all, assert_hive_works, kernel, proc_threads, sys, time_limit};
 use hive::{Hive, Pin, Schedule};
 
@@ -29,11 +29,8 @@ struct Subject {
 impl Subject {
     /// None: there is nothing to test, since the process has only one CPU of the worker's node, or another program has
     /// some.
-    fn new(builder: hive::Builder) -> Option<Self> {
-        if !has_all_cpus() {
-            return None;
-        }
-        let hive = builder.bees(2).build().unwrap();
+    fn new(builder: &hive::Builder) -> Option<Self> {
+        let [hive] = build_bound(|| [builder.clone().bees(2).build().unwrap()])?;
         let begin = Instant::now();
         let (worker, own) = loop {
             let look = |bee: &hive::Bee<'_>| (sys::tid(), bee.place().map(|place| place.cpus().to_vec()));
@@ -85,7 +82,7 @@ impl Subject {
 
 /// Runs `test` in a process of its own.
 fn with_worker(name: &str, test: impl FnOnce(Subject)) {
-    in_own_process(name, || Subject::new(Hive::builder()).map_or((), test));
+    in_own_process(name, || Subject::new(&Hive::builder()).map_or((), test));
 }
 
 #[test]
@@ -200,7 +197,7 @@ fn a_mask_that_the_program_sets_stays() {
     in_own_process("a_mask_that_the_program_sets_stays", || {
         // First while the worker is bound, then while it sleeps unbound.
         for is_unbound in [false, true] {
-            let Some(subject) = Subject::new(Hive::builder()) else { return };
+            let Some(subject) = Subject::new(&Hive::builder()) else { return };
             subject.keep_queen_away();
             if is_unbound {
                 subject.unbind();
@@ -226,7 +223,7 @@ fn places_that_the_program_asks_for_are_kept_to() {
     in_own_process("places_that_the_program_asks_for_are_kept_to", || {
         let cpus = proc_threads::cpus(sys::tid());
         for pin in [Pin::Core, Pin::Cpus(cpus)] {
-            let Some(subject) = Subject::new(Hive::builder().pin(pin)) else { return };
+            let Some(subject) = Subject::new(&Hive::builder().pin(pin)) else { return };
             for _ in 0..20 {
                 subject.short_region();
                 assert_eq!(subject.cpus_asleep(), subject.own);
@@ -252,7 +249,7 @@ fn hives_are_resized_and_dropped_while_workers_sleep_unbound() {
         }
         subject.unbind();
         drop(subject);
-        let Some(next) = Subject::new(Hive::builder()) else { return };
+        let Some(next) = Subject::new(&Hive::builder()) else { return };
         next.unbind();
         assert_hive_works(&next.hive, 2);
     });

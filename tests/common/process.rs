@@ -9,6 +9,8 @@ use std::process::{Child, Command, ExitStatus, exit};
 use std::thread;
 use std::time::Duration;
 
+use hive::Hive;
+
 use super::{proc_threads, run_exclusively, sys, time_limit};
 
 /// Set in the child process, to the name of the test.
@@ -63,21 +65,24 @@ pub(crate) fn is_child() -> bool {
     env::var_os(CHILD_VARIABLE).is_some()
 }
 
-/// Whether no hive of another program has CPUs of this machine, so that hives are bound by default. Waits a while for
-/// it. Prints why the test is skipped if it does not come. This process must have no hive.
-pub(crate) fn has_all_cpus() -> bool {
-    let is_crowded = || hive::Hive::new(proc_threads::own_cpus().len()).unwrap().report().to_string().contains(CROWDED);
-    let has_all = (0..100).any(|_| {
-        let is_crowded = is_crowded();
-        if is_crowded {
-            thread::sleep(Duration::from_millis(50));
+/// Builds hives that are bound by default, which they are not while hives of another program have CPUs of this machine:
+/// then it waits a while and builds them anew. None: it printed why the test is skipped. This process must have no hive.
+pub(crate) fn build_bound<const N: usize>(build: impl Fn() -> [Hive; N]) -> Option<[Hive; N]> {
+    for _ in 0..100 {
+        let hives = build();
+        if !hives.iter().any(|hive| hive.report().to_string().contains(CROWDED)) {
+            return Some(hives);
         }
-        !is_crowded
-    });
-    if !has_all {
-        println!("skipped: hives of another program have CPUs of this machine");
+        drop(hives);
+        thread::sleep(Duration::from_millis(50));
     }
-    has_all
+    println!("skipped: hives of another program have CPUs of this machine");
+    None
+}
+
+/// Whether no hive of another program has CPUs of this machine just now.
+pub(crate) fn has_all_cpus() -> bool {
+    build_bound(|| [Hive::new(proc_threads::own_cpus().len()).unwrap()]).is_some()
 }
 
 /// What a report says where bees are not bound because of other hives.
