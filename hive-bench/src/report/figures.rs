@@ -139,11 +139,14 @@ impl Rounds {
     }
 }
 
-/// CPU use below this cannot be measured reliably: in ratios it counts as this much.
+/// CPU use, in percent of a CPU, below which it cannot be told from that of the clock and of the thread that measures.
+pub(crate) const LEAST_CPU_USE: f64 = 0.3;
+
+/// What counts as this much in ratios if it is less.
 pub(crate) const fn least(unit: Unit) -> f64 {
     match unit {
         Unit::Nanoseconds | Unit::Regions => 0.0,
-        Unit::PercentOfCpu => 0.1,
+        Unit::PercentOfCpu => LEAST_CPU_USE,
     }
 }
 

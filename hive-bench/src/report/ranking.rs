@@ -21,7 +21,7 @@ The best rival is the one with the lowest median; rivals are all runtimes but hi
 idleness those whose threads have polled all the while. Ratio: how many times as long as the rival hive took,
 in the same round: less than 1 is better; beside it the quartiles over the rounds. Level: within 3 %, or from
 five rounds on quartiles within 10 % on both sides of 1. Inconclusive: rounds that do not agree on which is
-faster, or fewer than three within a factor of three. CPU use below 0.1 % counts as 0.1 %.";
+faster, or fewer than three within a factor of three. CPU use below 0.3 % counts as 0.3 %.";
 
 /// How hive compares with its best rival in one case, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,6 +99,11 @@ impl Row {
             (.., Some(ratio)) => Relation::of(ratio, case.unit()),
         };
         Some(Self { case, threads, hive, rival, ratio, relation })
+    }
+
+    /// Whether one of the two takes so many times as long as the other that few rounds tell.
+    pub(crate) fn is_far(&self) -> bool {
+        self.ratio.is_some_and(|ratio| ratio.is_far())
     }
 
     /// A case and the size of its team.

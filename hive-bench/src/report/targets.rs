@@ -4,12 +4,9 @@ use std::fmt::{self, Display, Write};
 
 use crate::catalog::{Case, RuntimeId, Unit};
 use crate::record::Reference;
-use crate::report::figures::{Against, Figures, Key};
+use crate::report::figures::{Against, Figures, Key, LEAST_CPU_USE};
 use crate::report::tables::{amount, number};
 use crate::stats::Spread;
-
-/// CPU use that is too small to measure, in percent of a CPU.
-const NO_USE: f64 = 0.1;
 
 /// A target: the measured figure is at most `bound`.
 #[derive(Clone)]
@@ -113,7 +110,7 @@ impl Target {
     /// CPU use at the largest size.
     fn no_use(figures: &Figures, case: Case, runtime: RuntimeId) -> Self {
         let key = Key { case, threads: figures.largest(case).unwrap_or_default(), runtime };
-        Self { name: name(key, None), bound: NO_USE, unit: Some(case.unit()), measured: figures.value(key) }
+        Self { name: name(key, None), bound: LEAST_CPU_USE, unit: Some(case.unit()), measured: figures.value(key) }
     }
 
     /// CPU use hardly varies and is measured once, so one round decides.

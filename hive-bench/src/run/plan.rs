@@ -36,8 +36,10 @@ pub(crate) enum Rounds {
     Within(Duration),
 }
 
-/// Fewer rounds than this say nothing about how much rounds differ.
-const ENOUGH_ROUNDS: usize = 3;
+/// Fewer rounds than this are not enough where a few disturbed ones could turn the verdict; and fewer than that are
+/// never.
+const ENOUGH_ROUNDS: usize = 5;
+const FEWEST_ROUNDS: usize = 3;
 /// A group whose rounds do not agree after so many is not run again: it would hardly come out otherwise.
 const MOST_ROUNDS: usize = 15;
 
@@ -92,12 +94,12 @@ impl Group {
         if self.case.unit() == Unit::PercentOfCpu {
             return true;
         }
+        let rounds = self.runtimes.iter().map(|&runtime| figures.rounds_of(self.case, self.threads, runtime)).min();
+        let has = |enough| rounds.is_some_and(|rounds| rounds >= enough);
         match Row::of(figures, self.case, self.threads) {
-            Some(row) if row.relation != Relation::Alone => row.relation != Relation::Inconclusive,
-            _ => self
-                .runtimes
-                .iter()
-                .all(|&runtime| figures.rounds_of(self.case, self.threads, runtime) >= ENOUGH_ROUNDS),
+            Some(row) if row.is_far() => has(FEWEST_ROUNDS),
+            Some(row) => has(ENOUGH_ROUNDS) && row.relation != Relation::Inconclusive,
+            None => has(ENOUGH_ROUNDS),
         }
     }
 
@@ -133,17 +135,17 @@ mod tests {
     #[test]
     fn a_group_is_run_until_its_rounds_agree() {
         let is_settled = |of_hive: &[f64]| region().is_settled(&Figures::of(&rounds(of_hive)));
-        assert!(!is_settled(&[50.0, 55.0]) && is_settled(&[50.0, 55.0, 60.0]));
-        assert!(!is_settled(&[50.0, 120.0, 70.0, 160.0]) && is_settled(&[50.0, 120.0, 70.0, 60.0, 80.0]));
-        assert!(is_settled(&[10.0]) && is_settled(&[700.0]), "a large factor needs no second round");
+        assert!(!is_settled(&[50.0, 55.0, 60.0, 60.0]) && is_settled(&[50.0, 55.0, 60.0, 60.0, 70.0]));
+        assert!(!is_settled(&[50.0, 120.0, 70.0, 160.0, 130.0]) && is_settled(&[50.0, 120.0, 70.0, 60.0, 80.0]));
+        assert!(!is_settled(&[10.0, 11.0]) && is_settled(&[10.0, 11.0, 12.0]), "a large factor needs fewer");
     }
 
     #[test]
-    fn without_a_rival_three_rounds_are_enough() {
-        let mut records = rounds(&[50.0, 90.0, 140.0]);
+    fn without_a_rival_five_rounds_are_enough() {
+        let mut records = rounds(&[50.0, 90.0, 140.0, 50.0, 60.0]);
         records.retain(|record| record.runtime == RuntimeId::Hive);
         let alone = Group { runtimes: vec![RuntimeId::Hive], ..region() };
-        assert!(alone.is_settled(&Figures::of(&records)) && !alone.is_settled(&Figures::of(&records[..2])));
+        assert!(alone.is_settled(&Figures::of(&records)) && !alone.is_settled(&Figures::of(&records[..4])));
     }
 
     #[test]
@@ -153,7 +155,7 @@ mod tests {
             |rounds: Rounds, round, records: &[Record]| rounds.due(&groups, round, records, &mut random).len();
         let disagreeing: Vec<f64> = (0..MOST_ROUNDS).map(|round| if round % 2 == 0 { 40.0 } else { 250.0 }).collect();
         let within = Rounds::Within(Duration::ZERO);
-        assert_eq!((due(within, 0, &[]), due(within, 3, &rounds(&[50.0; 3]))), (1, 0));
+        assert_eq!((due(within, 0, &[]), due(within, 5, &rounds(&[50.0; 5]))), (1, 0));
         assert_eq!(
             (due(within, 4, &rounds(&disagreeing[..4])), due(within, MOST_ROUNDS, &rounds(&disagreeing))),
             (1, 0)

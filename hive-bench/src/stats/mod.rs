@@ -56,10 +56,15 @@ impl Spread {
         }
     }
 
+    /// Whether this says which of two is faster even if it is that of one round.
+    pub(crate) fn is_far(&self) -> bool {
+        self.lower_quartile > FAR || self.upper_quartile < 1.0 / FAR
+    }
+
     /// What speaks against reading this as "faster" or "slower".
     pub(crate) fn doubt_as_comparison(&self) -> Option<Doubt> {
         match self.doubt_as_measure() {
-            Some(Doubt::FewRounds) if self.lower_quartile > FAR || self.upper_quartile < 1.0 / FAR => None,
+            Some(Doubt::FewRounds) if self.is_far() => None,
             Some(Doubt::FewRounds) => Some(Doubt::FewRounds),
             _ if self.straddles(1.0) => Some(Doubt::Straddles),
             doubt => doubt,
