@@ -73,13 +73,13 @@ pub(crate) fn next_team_number() -> u64 {
 /// How often in a row a thread has to take the queen lock before the lock is reserved to it. Ending a reservation
 /// costs some 20 us, about a tenth of what that many regions take. Where the asymmetric fence is not available, or
 /// would take long to make available, no lock is ever reserved.
-pub(crate) fn acquisitions_until_bias() -> u32 {
+pub(crate) fn acquisitions_until_reservation() -> u32 {
     if asymmetric_fence::register_if_quick() { 1_000 } else { u32::MAX }
 }
 
 /// Whether the asymmetric fence, by which a reservation of the queen lock is ended, is still available: the kernel may
-/// have refused it since `acquisitions_until_bias` was called.
-pub(crate) fn can_still_bias() -> bool {
+/// have refused it since `acquisitions_until_reservation` was called.
+pub(crate) fn can_still_reserve() -> bool {
     asymmetric_fence::are_still_available()
 }
 

@@ -1,4 +1,4 @@
-//! The schedules: how the indices of a loop are divided among the bees of a team. `Loop::run_with` in `shared_loop.rs`
+//! The schedules: how the indices of a loop are divided among the bees of a team. `Loop::run_dealt` in `shared_loop.rs`
 //! carries them out.
 
 use crate::pool::loop_costs::Sharing;

@@ -34,7 +34,7 @@ pub(crate) struct Help(CachePadded<Words>);
 struct Words {
     /// Until when loops run on their callers alone, as `clock` has it. 0: they ask for help.
     alone_until: AtomicU64,
-    /// For how long they did the last time, halved with each loss since that was less than the gains before it.
+    /// For how long they did the last time, halved with each entry since that has gained as much as it has lost.
     last_pause: AtomicU64,
     /// What help has gained, less what was lost, in nanoseconds.
     credit: AtomicU64,
@@ -89,8 +89,8 @@ impl Help {
         words.waited.store(0, Ordering::Relaxed);
     }
 
-    /// Enters into the account that the last loop has `lost` so many nanoseconds by workers without a CPU, and has
-    /// `gained` so many by others; and what the loops before it have gained.
+    /// Enters into the account that help has cost the last loop `lost` nanoseconds, or has gained it `gained`; and what
+    /// the loops before it, back to the last entry, were to gain. What this one was to gain is dropped: it is measured.
     #[cold]
     pub(crate) fn settle(&self, lost: u64, gained: u64) {
         let gain_of_last = self.0.gain_of_last.swap(0, Ordering::Relaxed);
@@ -100,7 +100,7 @@ impl Help {
         let (last_pause, uncovered) = (self.0.last_pause.load(Ordering::Relaxed), lost.saturating_sub(credit));
         self.0.credit.store(credit.saturating_sub(lost), Ordering::Relaxed);
         if uncovered == 0 {
-            // Help has been worth it since the last loss: the next pause begins short.
+            // What was gained since the last entry covers the loss, if there was one: the next pause begins short.
             if gained >= lost {
                 self.0.last_pause.store(last_pause / 2, Ordering::Relaxed);
             }

@@ -181,8 +181,9 @@ impl Shared {
         }
     }
 
-    /// The same if she has waited. It may be because the parts are not equally long, so it counts as lost only if the
-    /// whole loop is known to take less time on one thread; and much less, if that is a guess.
+    /// The same if she has waited for parts that workers had begun when she looked who has. It may be because the parts
+    /// are not equally long, so it counts as lost only if it was longer than the whole loop takes on one thread, or
+    /// than four times that if it is a guess; and not if it is too short to matter.
     #[cold]
     fn judge_wait(&self, call: LoopCall, waited: u64) {
         let longest = match self.loop_costs.measured(call.size) {

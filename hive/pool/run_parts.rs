@@ -273,8 +273,9 @@ impl Hive {
         self.map_parts(self.bees(), PresentParts, body)
     }
 
-    /// Runs `body` as the region or the loop that `work` is. In a loop a bee that is done runs the parts of those that
-    /// sleep or are busy with a task, one after another, in their names: as bees of their numbers, on its own thread.
+    /// Runs `body`, boxed if it is large, as the region or the loop that `work` is. Panics if that cannot start, and
+    /// with a panic of `body`. In a `LoopWork` the leader of a group, when she is done, runs the parts that workers
+    /// have not begun, one after another, in their names on her own thread: see `stand_in.rs`.
     #[inline]
     #[track_caller]
     pub(crate) fn run_parts<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, work: impl Work, body: F) {

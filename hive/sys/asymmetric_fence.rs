@@ -4,8 +4,10 @@
 //!
 //! The pair is for two threads of which one does something all the time and the other seldom has to know about it. If
 //! each of the two writes, executes its fence, and then reads what the other writes, at least one of them sees the
-//! other's write, provided that one fence is light and the other heavy. The queen lock uses it: its owner executes the
-//! light fence, and a thread that ends the owner's bias executes the heavy one. See `docs/queen-lock.md`.
+//! other's write, provided that one fence is light and the other heavy. Two protocols use it. The owner of a queen lock
+//! executes the light fence, and a thread that ends the owner's reservation the heavy one: `docs/queen-lock.md`. A
+//! worker that begins a part executes the light one, and a leader who is to stand in for workers the heavy one:
+//! `docs/latecomers.md`.
 
 pub(crate) mod fallback;
 

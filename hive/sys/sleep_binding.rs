@@ -111,6 +111,8 @@ impl SleepBinding {
         has_left
     }
 
+    /// Changes the calling worker's mask from `masks.bound` to `to`, and notes that for `bind_again`. Returns whether
+    /// it did: not if the worker is unbound already, or has another mask.
     fn unbind_to(&self, masks: &Masks, to: CpuMask) -> bool {
         let is_changed = !self.is_unbound() && matches!(masks.thread.change_mask(&masks.bound, &to), Ok(true));
         if is_changed {

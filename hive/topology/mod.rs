@@ -71,7 +71,7 @@ fn read_without_hwloc(allowed: Option<&CpuMask>) -> (Machine, Vec<String>) {
 
 /// Reads the machine as a flat list of CPUs: nothing is known of the cores, caches and nodes that they share.
 ///
-/// The CPUs are those in `allowed`; `None` means those that `core_affinity` lists, or if it lists none, CPUs 0 to
+/// The CPUs are those in `allowed`; `None` means those that `core_affinity` lists. If that is none, they are CPUs 0 to
 /// `n - 1`, where `n` is how many CPUs the system says it has for this process. Each CPU is a core of its own, and all
 /// CPUs are in one cluster, one node and one package.
 fn read_flat(allowed: Option<&CpuMask>) -> Machine {

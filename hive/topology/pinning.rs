@@ -142,8 +142,8 @@ struct PreviousBinding {
 impl Drop for RestoreBinding {
     fn drop(&mut self) {
         let Some(previous) = self.0.take() else { return };
-        // This fails only if the system has meanwhile taken those CPUs away from the process. In that case it has
-        // chosen other CPUs for the thread itself.
+        // This fails if the system has meanwhile taken those CPUs away from the process: then it has chosen others
+        // itself. It also fails in a sandbox that has come since (`affinity::apply`): then the thread stays bound.
         let _ = affinity::apply(&previous.mask);
         drop(ManuallyDrop::into_inner(CURRENT_BINDING.replace(ManuallyDrop::new(previous.binding))));
     }

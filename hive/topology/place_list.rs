@@ -100,7 +100,8 @@ impl fmt::Display for PlaceUnit {
     }
 }
 
-/// Writes a text that [`FromStr`] reads as the same list, in a short form such as `{0:4}:8:4`.
+/// Writes a text in a short form such as `{0:4}:8:4`. [`FromStr`] reads it as the same list if that has a place, and
+/// each place has its CPUs in ascending order, each once, and at least one.
 impl fmt::Display for PlaceList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -121,8 +122,8 @@ impl FromStr for PlaceList {
     }
 }
 
-/// Writes a list of places, separated by commas. Three or more places in a row that are equally far apart become one
-/// entry with a length and a stride.
+/// Writes a list of places, separated by commas. Three or more places in a row, each of which is the one before with
+/// the same number added to every CPU, become one entry with a length and a stride, which may be 0 or negative.
 fn write_places(f: &mut fmt::Formatter<'_>, mut places: &[Vec<usize>]) -> fmt::Result {
     let mut separator = "";
     while let [first, ..] = places {

@@ -66,7 +66,8 @@ pub(crate) fn is_child() -> bool {
 }
 
 /// Builds hives that are bound by default, which they are not while hives of another program have CPUs of this machine:
-/// then it waits a while and builds them anew. None: it printed why the test is skipped. This process must have no hive.
+/// then it waits a while and builds them anew. None: it printed why the test is skipped. This process must have no
+/// hive.
 pub(crate) fn build_bound<const N: usize>(build: impl Fn() -> [Hive; N]) -> Option<[Hive; N]> {
     for _ in 0..100 {
         let hives = build();

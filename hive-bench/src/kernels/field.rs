@@ -1,5 +1,6 @@
-//! Recursions by which runtimes for tasks are compared elsewhere, at the same sizes: solutions of the n queens' problem,
-//! each placed queen on a board of its own, and skynet, a tree with ten children a node whose leaves are numbered.
+//! Recursions by which runtimes for tasks are compared elsewhere, at the same sizes: solutions of the n queens'
+//! problem, each placed queen on a board of its own, and skynet, a tree with ten children a node whose leaves are
+//! numbered.
 
 use std::ops::Range;
 

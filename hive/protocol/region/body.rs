@@ -16,10 +16,12 @@ pub(crate) trait RegionBody: Sync {
     /// Whether another bee may run a part of it in a bee's name, one part after another (`stand_in.rs`).
     const RUNS_ANYWHERE: bool;
 
-    /// Runs the body on the calling bee, which `region` describes.
+    /// Runs the body on the calling thread, as the bee that `region` describes. Called by `run_part`, and by a body
+    /// that contains this one and passes its own `region` on: that has begun the loop already.
     fn run(&self, region: &RegionContext<'_>);
 
-    /// The same as a part of a region, which is a loop if its parts may run anywhere.
+    /// Begins a part and runs it. Whoever starts a part calls this, also for a team of one. In a loop, whose parts may
+    /// run anywhere, it first notes in `region` that the bee will meet no other.
     #[inline(always)]
     fn run_part(&self, region: &RegionContext<'_>) {
         if Self::RUNS_ANYWHERE {
@@ -29,7 +31,6 @@ pub(crate) trait RegionBody: Sync {
     }
 }
 
-/// A reference to a body is a body as well. In a team of several groups, each group's cell holds such a reference.
 /// A body whose type the code that runs it does not know. A program has such code once, and not once for each of its
 /// loops; each part is one call through a pointer.
 pub(crate) struct BorrowedBody<'b, const RUNS_ANYWHERE: bool>(pub(crate) &'b (dyn Fn(&RegionContext<'_>) + Sync));
@@ -42,6 +43,7 @@ impl<const RUNS_ANYWHERE: bool> RegionBody for BorrowedBody<'_, RUNS_ANYWHERE> {
     }
 }
 
+/// A reference to a body is a body as well. In a team of several groups, each group's cell holds such a reference.
 impl<P: RegionBody> RegionBody for &P {
     const RUNS_ANYWHERE: bool = P::RUNS_ANYWHERE;
 

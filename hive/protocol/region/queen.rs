@@ -130,8 +130,11 @@ impl Team {
         }
     }
 
-    /// Starts the region of `word` in the groups that its queen leads. `queen` is her own context, or that of a part
-    /// that she runs in another bee's name. The other arguments: as for `run_region_in_groups`.
+    /// Starts the region of `word` in `queen`'s own group and in those of her `led_parts`, and wakes the bees that
+    /// sleep there. Workers that lead further groups start these themselves: `start_led_groups`.
+    ///
+    /// `queen`: the context of the part that she is running now. It is her own, or one in a worker's name if the loop
+    /// is started late (`late_start.rs`); it has her groups in any case. The others: as for `run_region_in_groups`.
     ///
     /// # Safety
     /// The calling thread holds the queen lock. `body_fn` runs a reference to what is at the address `body`, which
@@ -146,7 +149,7 @@ impl Team {
         runs_anywhere: bool,
     ) -> Sleepers {
         if runs_anywhere {
-            // Before the start, for the workers that lead groups.
+            // Before the start: the workers that lead groups ask this, to know whether they may stand in for others.
             self.last_loop.set(word.epoch());
         }
         let parts = [queen.own_group()].into_iter().chain(queen.led_parts().iter());
@@ -193,8 +196,8 @@ impl Team {
         }
     }
 
-    /// Notes where the counts of a group's barrier stand, for the next region. The calling bee leads the group, and all
-    /// others have left it.
+    /// Notes where the counts of a group's barrier stand, for the next region, and makes a broken barrier whole. The
+    /// calling bee leads the group, and all others have left it.
     #[inline(always)]
     pub(crate) fn finish_group(
         &self,

@@ -17,7 +17,7 @@ use std::ops::{Deref, DerefMut};
 use crate::protocol::region::wait_queue::WaitQueue;
 use crate::sync::{
     AtomicBool, AtomicU32, AtomicU64, KernelThread, Ordering, ThreadId, UnsafeCell, WaitPolicy,
-    acquisitions_until_bias, can_still_bias, current_thread_id, heavy_fence, light_fence, yield_core,
+    acquisitions_until_reservation, can_still_reserve, current_thread_id, heavy_fence, light_fence, yield_core,
 };
 
 /// The `state` while no thread holds the lock by a swap. The owner may hold it without one.
@@ -52,12 +52,13 @@ pub(crate) struct QueenLock<T> {
     queue: WaitQueue,
 }
 
-/// How many times in a row one thread has acquired the lock by a swap, and what that earns it.
+/// How many times one thread has acquired the lock by a swap, with no other's counted in between, and what that earns
+/// it.
 struct RunLength {
     /// The thread whose acquisition was counted last.
     thread: ThreadId,
-    /// How many acquisitions of that thread have been counted since it lost the lock to another thread or to the end of
-    /// a reservation.
+    /// How many acquisitions of that thread have been counted since one of another thread was, or since a reservation
+    /// ended. One that ends while somebody waits is not counted, and does not end the run either.
     takes: u32,
     /// The lock is reserved for the thread when `takes` exceeds this. Each end of a reservation multiplies it by four,
     /// whether or not the thread that ended the reservation then got the lock. So threads that alternate for good pay
@@ -80,8 +81,9 @@ const YIELDS_AFTER_WAIT: u32 = 16;
 const MAX_TAKES_NEEDED: u32 = 1 << 20;
 
 impl RunLength {
-    /// Counts an acquisition by `thread`. Returns whether the thread has earned a reservation.
-    fn count_take(&mut self, thread: ThreadId) -> bool {
+    /// Counts an acquisition by `thread`, as it ends and only if nobody waits then. Returns whether the run is long
+    /// enough for a reservation. Whether `thread` may have one, `reserve` decides: another may be the owner.
+    fn count_at_release(&mut self, thread: ThreadId) -> bool {
         if self.thread != thread {
             *self = Self { thread, takes: 0, ..*self };
         }
@@ -116,7 +118,7 @@ impl<T> QueenLock<T> {
         let run_length = RunLength {
             thread: NO_THREAD,
             takes: 0,
-            takes_needed: acquisitions_until_bias(),
+            takes_needed: acquisitions_until_reservation(),
             reserved_to: KernelThread::NONE,
             yields_left: 0,
         };
@@ -222,7 +224,7 @@ impl<T> QueenLock<T> {
     #[cold]
     fn reserve(&self, thread: ThreadId) {
         // The heavy fence was refused meanwhile, so no reservation could be ended cheaply: make none from now on.
-        if !can_still_bias() {
+        if !can_still_reserve() {
             return self.with_run_length(|run_length| run_length.takes_needed = u32::MAX);
         }
         // Relaxed, all four: only a thread that has swapped `state` writes these words. The Release in `unlock_by_swap`
@@ -331,7 +333,7 @@ impl<'t, T> QueenLockGuard<'t, T> {
         // No other thread seems to wait, so this acquisition counts towards a reservation.
         let thread = current_thread_id();
         let (is_earned, is_yield_due) =
-            self.lock.with_run_length(|run_length| (run_length.count_take(thread), run_length.take_yield()));
+            self.lock.with_run_length(|run_length| (run_length.count_at_release(thread), run_length.take_yield()));
         if is_earned {
             self.lock.reserve(thread);
         }
@@ -400,7 +402,7 @@ mod tests {
     fn a_thread_that_takes_it_again_and_again_does_so_without_a_swap() {
         let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
         let lock = lock_of(0);
-        let needed = acquisitions_until_bias();
+        let needed = acquisitions_until_reservation();
         if needed == u32::MAX {
             return; // Without a heavy fence the lock is never reserved.
         }
@@ -480,10 +482,10 @@ mod tests {
     fn a_queue_behind_an_active_owner_is_served_in_order_of_arrival() {
         let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
         let lock = lock_of(Vec::new());
-        if acquisitions_until_bias() == u32::MAX {
+        if acquisitions_until_reservation() == u32::MAX {
             return; // Without a heavy fence the lock is never reserved.
         }
-        (0..=acquisitions_until_bias()).for_each(|_| drop(lock.lock(&policy)));
+        (0..=acquisitions_until_reservation()).for_each(|_| drop(lock.lock(&policy)));
         std::thread::scope(|scope| {
             let as_owner = lock.lock(&policy);
             assert!(as_owner.acquired == Acquired::AsOwner);
@@ -504,7 +506,7 @@ mod tests {
     #[test]
     fn an_owner_who_is_tried_in_vain_again_and_again_costs_few_heavy_fences() {
         let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
-        let (lock, needed) = (lock_of(()), acquisitions_until_bias());
+        let (lock, needed) = (lock_of(()), acquisitions_until_reservation());
         if needed == u32::MAX {
             return; // Without a heavy fence the lock is never reserved.
         }
@@ -536,8 +538,8 @@ mod tests {
         let mut run_length =
             RunLength { thread: 1, takes: 0, takes_needed: 1_000, reserved_to: KernelThread::NONE, yields_left: 0 };
         (0..100).for_each(|_| _ = run_length.revoke());
-        assert!((0..=MAX_TAKES_NEEDED).any(|_| run_length.count_take(1)));
+        assert!((0..=MAX_TAKES_NEEDED).any(|_| run_length.count_at_release(1)));
         run_length.revoke();
-        assert!(!(0..MAX_TAKES_NEEDED).any(|_| run_length.count_take(1)));
+        assert!(!(0..MAX_TAKES_NEEDED).any(|_| run_length.count_at_release(1)));
     }
 }

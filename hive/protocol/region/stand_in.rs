@@ -1,7 +1,8 @@
 //! Standing in for latecomers. The parts of a loop do not need each other, so they need not run at the same time. When
 //! the leader of a group has ended its own part of such a region, it runs the parts of those workers of its group that
-//! are away (`worker/availability.rs`): asleep, not back yet from their sleep, or in the middle of a task. It arrives
-//! at the region's end in their name, and they have nothing to do with that region any more.
+//! have not begun: they are away (`worker/availability.rs`) because they are asleep, not back yet from their sleep, or
+//! in the middle of a task, or they have no CPU. It arrives at the region's end in their name, and they have nothing to
+//! do with that region any more.
 //!
 //! `Team::wait_for_group` (`led_groups.rs`) calls this, once in each region, if the leader has polled for a while or
 //! knows that workers were asleep. The steps and the proof are in `docs/latecomers.md`.

@@ -270,9 +270,9 @@ impl Team {
         }
     }
 
-    /// Queues a task that only bee `id` may run, which has a slot. After `terminate_all` any bee may run it: the
-    /// calling one, which is in the middle of a task of this hive, comes to it before it ends, and bee `id` may be
-    /// gone.
+    /// Queues a task that only bee `id` may run, which has a slot. Any bee may run it if `id` is no addressee: if
+    /// `end_hiring` has left it out, or after `terminate_all`, when it may be gone. Then the calling bee, which is in
+    /// the middle of a task of this hive, comes to it before it ends.
     ///
     /// The lock is held until the task is in the mailbox, so that the bee is terminated after that, if at all: a worker
     /// looks into its mailbox once more when it finds itself terminated.

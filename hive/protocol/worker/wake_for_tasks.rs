@@ -79,7 +79,9 @@ impl Team {
             .for_each(drop);
     }
 
-    /// Tells a bee of work in the deque of bee `from`. Returns whether it will look there.
+    /// Tells a bee to look into the deque of bee `from`, and wakes it if it sleeps. (If the work is in another queue,
+    /// the search that this begins finds it there.) Returns whether it will look: not if it need not be told, see
+    /// `NotifyOutcome::Busy`, nor if another thread has woken or parked it meanwhile; then the next bee is told.
     fn notify_of_work(&self, slot: &Slot, from: u32) -> bool {
         // Step: tell
         match self.sleep.notify_bee(slot.id, Notification::DequeOf(from)) {

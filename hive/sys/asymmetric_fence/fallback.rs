@@ -5,8 +5,8 @@
 //! The light side executes nothing that could help, so the calling thread has to make the other thread's processor
 //! execute a full fence. It does so by running on each CPU that the other thread may be on. If the other thread is
 //! running there, it has to make room, and the kernel executes a full fence when it switches threads. This takes
-//! milliseconds and happens at most once for each hive: once a call has been refused, no queen lock becomes biased any
-//! more, and each bias that exists ends once, in this way.
+//! milliseconds and happens at most once for each hive: once a call has been refused, no queen lock is reserved any
+//! more, and each reservation that exists ends once, in this way.
 
 use std::io;
 use std::iter;

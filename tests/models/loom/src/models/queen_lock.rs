@@ -1,4 +1,4 @@
-//! Models of the queen lock, which a thread holds while it is the queen. The lock is biased towards one thread, its
+//! Models of the queen lock, which a thread holds while it is the queen. The lock is reserved for one thread, its
 //! owner.
 //!
 //! The protocol is described in `docs/queen-lock.md`.
@@ -16,7 +16,7 @@ use crate::protocol::QueenGuard;
 use crate::protocol::tasks::latch::Latch;
 use crate::protocol::tasks::sleep::Sleep;
 use crate::protocol::tasks::task_context::TaskContext;
-use crate::sync::{WaitPolicy, heavy_fences, with_acquisitions_until_bias};
+use crate::sync::{WaitPolicy, heavy_fences, with_acquisitions_until_reservation};
 
 pub(super) const MODELS: &[Model] = &[
     Model::exhaustive("lock_two", "two queens acquire the lock, and one of them may queue", || contend(PARK, 2, 1)),
@@ -100,7 +100,7 @@ fn try_while_queued() {
 
 /// A reservation that another thread has revoked, or has tried to revoke, is not earned again within this script.
 fn try_fails() {
-    with_acquisitions_until_bias(1, || {
+    with_acquisitions_until_reservation(1, || {
         let hive = Hive::with_workers(1, 1, PARK);
         (0..2).for_each(|_| drop(hive.team.become_queen()));
         let before = heavy_fences();

@@ -1,5 +1,5 @@
-//! Identifies threads for the queen lock, which is biased towards one thread; and sets how many acquisitions it takes
-//! until the lock becomes biased.
+//! Identifies threads for the queen lock, which is reserved for one thread; and sets how many acquisitions it takes
+//! until the lock is reserved.
 
 use std::cell::Cell;
 
@@ -23,17 +23,17 @@ pub(crate) fn current_thread_id() -> ThreadId {
 }
 
 thread_local! {
-    /// The value of `acquisitions_until_bias`, for all of loom's threads.
+    /// The value of `acquisitions_until_reservation`, for all of loom's threads.
     static TAKES: Cell<u32> = const { Cell::new(0) };
 }
 
 /// With 0, the lock is reserved to the first thread that has held it. A script may ask for more acquisitions.
-pub(crate) fn acquisitions_until_bias() -> u32 {
+pub(crate) fn acquisitions_until_reservation() -> u32 {
     TAKES.get()
 }
 
-/// Sets `acquisitions_until_bias` to `takes` while `script` runs.
-pub(crate) fn with_acquisitions_until_bias(takes: u32, script: impl FnOnce()) {
+/// Sets `acquisitions_until_reservation` to `takes` while `script` runs.
+pub(crate) fn with_acquisitions_until_reservation(takes: u32, script: impl FnOnce()) {
     TAKES.set(takes);
     script();
     TAKES.set(0);
@@ -51,7 +51,7 @@ impl KernelThread {
     }
 }
 
-/// Heavy fences are never refused here, so a lock may always become biased.
-pub(crate) fn can_still_bias() -> bool {
+/// Heavy fences are never refused here, so a lock may always be reserved.
+pub(crate) fn can_still_reserve() -> bool {
     true
 }

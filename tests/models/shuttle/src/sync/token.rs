@@ -1,4 +1,4 @@
-//! Identifies threads for the queen lock, which is biased towards one thread.
+//! Identifies threads for the queen lock, which is reserved for one thread.
 
 /// A number that differs between any two threads of an execution.
 pub(crate) type ThreadId = u64;
@@ -8,7 +8,7 @@ pub(crate) fn current_thread_id() -> ThreadId {
 }
 
 /// The lock is reserved to a thread that acquires it twice in a row.
-pub(crate) fn acquisitions_until_bias() -> u32 {
+pub(crate) fn acquisitions_until_reservation() -> u32 {
     1
 }
 
@@ -24,7 +24,7 @@ impl KernelThread {
     }
 }
 
-/// Heavy fences are never refused here, so a lock may always become biased.
-pub(crate) fn can_still_bias() -> bool {
+/// Heavy fences are never refused here, so a lock may always be reserved.
+pub(crate) fn can_still_reserve() -> bool {
     true
 }
