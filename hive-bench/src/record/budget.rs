@@ -32,9 +32,13 @@ pub(crate) struct Budget {
     pub(crate) round_trips: u32,
     /// The index of the Fibonacci number that is computed.
     pub(crate) fib: u64,
-    /// The sizes of what is measured elsewhere, too: the index of a Fibonacci number, queens and columns, leaves.
+    /// The sizes of what is measured elsewhere, too: the index of a Fibonacci number, queens and columns, leaves. Older
+    /// files have none.
+    #[serde(default)]
     pub(crate) field_fib: u64,
+    #[serde(default)]
     pub(crate) field_queens: u8,
+    #[serde(default)]
     pub(crate) field_leaves: u64,
     /// How many tasks the threads of a team spawn, and how many a thread from outside spawns.
     pub(crate) inside_tasks: u64,
