@@ -60,7 +60,7 @@ fn bad_usage_names_the_flag_and_what_is_possible() {
 
 #[test]
 fn a_smoke_run_leaves_a_table_and_a_file() {
-    let file = std::env::temp_dir().join(format!("hive-bench-{}.json", std::process::id()));
+    let file = std::env::temp_dir().join(format!("hive-bench-{}.json.gz", std::process::id()));
     let path = file.to_str().expect("a temporary directory with a plain name");
     let cases = "region,reduce,barrier,idle-2ms,triad-4k";
     let output = hive_bench(&["--quick", "--rounds", "1", "--case", cases, "--json", path]);
@@ -69,8 +69,9 @@ fn a_smoke_run_leaves_a_table_and_a_file() {
     assert!(text.contains("region/1") && text.contains(&format!("Raw samples: {path}")), "{text}");
     assert!(text.lines().count() <= 50, "{text}");
 
-    let json = std::fs::read_to_string(&file).expect("the file is there");
-    let run: serde_json::Value = serde_json::from_str(&json).expect("the file is JSON");
+    let packed = std::fs::File::open(&file).expect("the file is there");
+    let run: serde_json::Value =
+        serde_json::from_reader(flate2::read::GzDecoder::new(packed)).expect("the file is packed JSON");
     let records = run["records"].as_array().expect("records");
     assert!(!records.is_empty());
     for record in records {
@@ -84,7 +85,7 @@ fn a_smoke_run_leaves_a_table_and_a_file() {
     let output = hive_bench(&["merge", path, path, "--markdown"]);
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(text.starts_with("A: ") && text.contains("\nB: ") && text.contains("| region/all "), "{text}");
+    assert!(text.starts_with("- A: ") && text.contains("\n- B: ") && text.contains("| region/all "), "{text}");
     refused(&["merge"], &["<RUNS>"]);
     std::fs::remove_file(&file).expect("the file can be removed");
 }

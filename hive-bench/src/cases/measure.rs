@@ -25,7 +25,7 @@ pub(crate) fn run(
         Case::AlternatingSizes => regions::alternating_sizes(runtime, budget, measured),
         Case::ResizeShrink => regions::resize(runtime, budget)?.0,
         Case::ResizeGrow => regions::resize(runtime, budget)?.1,
-        Case::FieldMetg => regions::metg(runtime, budget),
+        Case::FieldMetg => regions::metg(runtime, budget)?,
         Case::CpuIdle => cpu::idle(runtime, budget)?,
         Case::CpuParked => cpu::parked(runtime, budget)?,
         case if case.construct().is_some() => constructs::overhead(runtime, job, measured)?,

@@ -64,10 +64,12 @@ pub(super) fn alternating_sizes(runtime: &mut impl Runtime, budget: &Budget, mea
 }
 
 /// How short a task may be for half of the threads' time to be work: the minimum effective task granularity of Task
-/// Bench (E. Slaughter et al., Task Bench: A Parameterized Benchmark for Evaluating Parallel Runtime Performance,
-/// 2020), METG(50 %), with one task for each thread in a step, and a region for each step.
-pub(super) fn metg(runtime: &mut impl Runtime, budget: &Budget) -> Vec<f64> {
-    const STEPS: u64 = 200;
+/// Bench (E. Slaughter et al., Task Bench: A Parameterized Benchmark for Evaluating Parallel Runtime Performance, 2020),
+/// METG(50 %), with one task for each thread in a step, and a region for each step.
+pub(super) fn metg(runtime: &mut impl Runtime, budget: &Budget) -> Samples {
+    /// Longer tasks are not tried.
+    const LONGEST: f64 = 1e6;
+    const STEPS: u64 = 100;
     let threads = runtime.threads();
     let each = |run: &mut dyn FnMut()| timing::nanoseconds(|| (0..STEPS).for_each(|_| run())) / STEPS as f64;
     let mut shortest = || {
@@ -75,16 +77,19 @@ pub(super) fn metg(runtime: &mut impl Runtime, budget: &Budget) -> Vec<f64> {
         loop {
             let task = each(&mut || work(length));
             if each(&mut || runtime.region(threads, |_| work(length))) <= 2.0 * task {
-                return task;
+                return Ok(task);
             }
-            length += length / 8;
+            if task > LONGEST {
+                return Err("not even tasks of a millisecond take half of the threads' time".to_owned());
+            }
+            length += length / 4;
         }
     };
     let (begin, mut samples) = (Instant::now(), Vec::new());
     while samples.is_empty() || begin.elapsed() < budget.batch_time() {
-        samples.push(shortest());
+        samples.push(shortest()?);
     }
-    samples
+    Ok(samples)
 }
 
 /// Giving CPUs away, from the call until the surplus bees are parked; and taking them back, from the call until a

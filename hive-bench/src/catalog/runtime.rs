@@ -121,6 +121,8 @@ impl RuntimeId {
             Case::JacobiBarrier => any_size || self == Self::Sequential,
             Case::ResizeShrink | Case::ResizeGrow | Case::CpuParked => regions_as_hive,
             Case::IdleAsleep => self.is_hive() || self.is_rayon() || self == Self::ForkUnion,
+            // New threads for each step: their METG is hardly shorter than a tenth of a millisecond.
+            Case::FieldMetg if self == Self::StdScope => false,
             Case::RayonInterop => cfg!(feature = "rayon-interop") && matches!(self, Self::Hive | Self::HiveBesideRayon),
             Case::CallersTwoQueens => matches!(self, Self::Hive | Self::RayonOutside),
             _ if case.is_of_callers() => matches!(self, Self::Hive | Self::RayonOutside | Self::Sequential),

@@ -13,7 +13,7 @@ pub(crate) struct Flags {
     /// List all cases and runtimes, and say which runtimes are absent on this machine
     #[arg(long)]
     pub(crate) list: bool,
-    /// Run every case with every runtime and teams of all sizes, in fifteen minutes
+    /// Run every case with every runtime and teams of all sizes, in fifteen minutes on two CPUs
     #[arg(long, conflicts_with = "case")]
     pub(crate) all: bool,
     /// Run only these cases, with every runtime. The part of a name before a dash chooses all cases that begin so:
@@ -32,7 +32,7 @@ pub(crate) struct Flags {
     /// Run every case this many times [default: until its rounds agree, as far as the time goes]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) rounds: Option<u16>,
-    /// Run fewer and shorter rounds, to see whether everything works; this takes less than 30 s
+    /// Run fewer and shorter rounds, to see whether everything works; without --all this takes less than 30 s
     #[arg(long)]
     pub(crate) quick: bool,
     /// Use this matrix for spmv and cg: a Matrix Market file, gzipped or not [default: the Laplacian of a grid]
@@ -41,8 +41,8 @@ pub(crate) struct Flags {
     /// Print every table, not only what fits one screen
     #[arg(long)]
     pub(crate) full: bool,
-    /// Write every raw sample, with machine, build and command line, to this file; `none` writes no file [default: a
-    /// file named by the date, in target/hive-bench or hive-bench-results]
+    /// Write every raw sample, with machine, build and command line, to this file, packed if its name ends in .gz;
+    /// `none` writes no file [default: a file named by the date, in target/hive-bench or hive-bench-results]
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 }

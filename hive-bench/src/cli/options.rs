@@ -68,6 +68,7 @@ impl Options {
 
     /// Reads the matrix, and checks that the samples can be written, before anything is measured.
     pub(crate) fn prepare(mut self) -> Result<Self, String> {
+        self.given = Given::prepare(self.matrix.as_deref(), &self.wanted.cases, &mut self.budget)?;
         if let Some(path) = &self.samples {
             if let Some(home) = path.parent().filter(|home| *home == default_home()) {
                 // Where this fails, so does what follows, and says why.
@@ -75,7 +76,6 @@ impl Options {
             }
             writable("--json", path)?;
         }
-        self.given = Given::prepare(self.matrix.as_deref(), &self.wanted.cases, &mut self.budget)?;
         Ok(self)
     }
 }
@@ -117,11 +117,12 @@ fn something_left(wanted: &Wanted) -> Result<(), String> {
     }
     let names = wanted.cases.iter().map(|case| case.name()).collect::<Vec<_>>().join(",");
     Err(format!(
-        "--case {names} leaves nothing to measure with the chosen --runtime and --threads: only hive resizes; a \
-         barrier needs hive, OpenMP or std-scope; sequential has only kernels and recursions, and sequential-c and \
-         hive-c only kernels in C; with one thread, runtimes that differ only in how they wait are left out of \
-         kernels; tasks from inside need rayon-worker, and tasks from outside rayon-outside; callers need hive, \
-         rayon-outside or sequential; most cases need 2 threads or more; see --list"
+        "--case {names} leaves nothing to measure with the chosen --runtime and --threads: field, resize, cpu, \
+         idle-use, epcc and callers need all CPUs, two at least; only hive resizes; a barrier needs hive, OpenMP or \
+         std-scope; sequential has only kernels and recursions, and sequential-c and hive-c only kernels in C; with \
+         one thread, runtimes that differ only in how they wait are left out of kernels; tasks from inside need \
+         rayon-worker, and tasks from outside rayon-outside; callers need hive, rayon-outside or sequential; most \
+         cases need 2 threads or more; see --list"
     ))
 }
 

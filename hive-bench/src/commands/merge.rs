@@ -9,6 +9,7 @@ use comfy_table::presets;
 use crate::catalog::Case;
 use crate::record::{Run, saved};
 use crate::report::figures::Figures;
+use crate::report::notes;
 use crate::report::ranking::{Row, sentence};
 use crate::report::summary::head;
 use crate::report::tables::aligned;
@@ -35,15 +36,21 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
 /// A line for each case and size, with hive's figure, its ratio to the best rival, that rival, and the verdict of each
 /// run. Teams of all CPUs are one size, however many CPUs the machines have.
 fn text(runs: &[Run], markdown: bool) -> String {
-    let mut lines: BTreeMap<(Case, Option<usize>), BTreeMap<usize, Row>> = BTreeMap::new();
+    let mut table_lines: BTreeMap<(Case, Option<usize>), BTreeMap<usize, Row>> = BTreeMap::new();
     let (mut text, mut sums) = (String::new(), String::new());
+    let mark = if markdown { "- " } else { "" };
     for (place, run) in runs.iter().enumerate() {
         let rows = Row::all(&Figures::of(&run.records));
-        text += &format!("{}: {}\n", letter(place), head(run).join("\n   "));
-        sums += &format!("{}: {}\n", letter(place), sentence(&rows));
+        let notes = notes::troubles(run).into_iter();
+        let notes =
+            notes.chain((run.budget != runs[0].budget).then(|| "note: it measured other amounts than A".to_owned()));
+        let lines: Vec<String> = head(run).into_iter().chain(notes).collect();
+        text += &format!("{mark}{}: {}\n", letter(place), lines.join("\n   "));
+        sums += &format!("{mark}{}: {}\n", letter(place), sentence(&rows));
         for row in rows {
-            let size = (row.threads != run.machine.cpus.len()).then_some(row.threads);
-            lines.entry((row.case, size)).or_default().insert(place, row);
+            let cpus = run.machine.cpus.len();
+            let size = (row.threads == 1 || row.threads != cpus).then_some(row.threads);
+            table_lines.entry((row.case, size)).or_default().insert(place, row);
         }
     }
     let header = std::iter::once("case/threads".to_owned()).chain((0..runs.len()).flat_map(|place| {
@@ -59,7 +66,7 @@ fn text(runs: &[Run], markdown: bool) -> String {
     };
     let words: Vec<usize> =
         std::iter::once(0).chain((0..runs.len()).flat_map(|run| [4 * run + 3, 4 * run + 4])).collect();
-    let mut table = aligned(header.collect::<Vec<_>>(), lines.into_iter().map(of_line), &words);
+    let mut table = aligned(header.collect::<Vec<_>>(), table_lines.into_iter().map(of_line), &words);
     if markdown {
         table.load_style(presets::ASCII_MARKDOWN);
     } else {

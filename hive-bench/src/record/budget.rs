@@ -141,8 +141,7 @@ impl Budget {
         Some((Duration::from_millis(begin)..Duration::from_millis(end), times))
     }
 
-    /// About how long a runner takes for this case. The number of rounds, the progress bar and the time limit depend on
-    /// it.
+    /// About how long a runner takes for this case. The progress bar and the time limit depend on it.
     pub(crate) fn expected(&self, case: Case) -> Duration {
         let known = self.expected_pauses(case).or_else(|| self.expected_loops(case));
         Duration::from_millis(15) + known.unwrap_or_else(|| self.expected_work(case))

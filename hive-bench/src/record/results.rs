@@ -97,6 +97,9 @@ pub(crate) struct Run {
     pub(crate) build: Build,
     pub(crate) budget: Budget,
     pub(crate) seed: u64,
+    /// How many cases and sizes would have been run again if there had been time. Older files do not say.
+    #[serde(default)]
+    pub(crate) undecided: usize,
     pub(crate) absent: Vec<Absent>,
     pub(crate) disturbance: Disturbance,
     pub(crate) records: Vec<Record>,
@@ -113,7 +116,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::report::figures::tests::{key, record};
 
-    /// hive and a rival in three rounds of a small case.
+    /// hive and a rival in five rounds of a small case.
     pub(crate) fn run() -> Run {
         let of = |round| {
             let reference = [(Reference::RoundTrip, 100.0)];
@@ -127,9 +130,10 @@ pub(crate) mod tests {
             build: Build::read(),
             budget: Budget::STANDARD,
             seed: 2,
+            undecided: 0,
             absent: Vec::new(),
             disturbance: Disturbance::default(),
-            records: (0..3).flat_map(of).collect(),
+            records: (0..5).flat_map(of).collect(),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::catalog::{Case, RuntimeId, Unit};
+use crate::catalog::{Case, RuntimeId};
 use crate::record::{Outcome, Record, Reference};
 use crate::stats::{Spread, median};
 
@@ -103,7 +103,7 @@ impl Figures {
         let values_of = |runtime| self.0.get(&Key { runtime, ..key }).map(|rounds| &rounds.values);
         let (units, base, least) = match against {
             Against::Reference(reference) => (rounds.references.get(&reference)?, None, 0.0),
-            Against::Runtime(runtime) => (values_of(runtime)?, None, least(key.case.unit())),
+            Against::Runtime(runtime) => (values_of(runtime)?, None, least(key.case)),
             Against::PostOver(runtime) => {
                 (rounds.references.get(&Reference::Post)?, Some(values_of(runtime)?), f64::NEG_INFINITY)
             }
@@ -139,14 +139,13 @@ impl Rounds {
     }
 }
 
-/// CPU use, in percent of a CPU, below which it cannot be told from that of the clock and of the thread that measures.
-pub(crate) const LEAST_CPU_USE: f64 = 0.3;
-
-/// What counts as this much in ratios if it is less.
-pub(crate) const fn least(unit: Unit) -> f64 {
-    match unit {
-        Unit::Nanoseconds | Unit::Regions => 0.0,
-        Unit::PercentOfCpu => LEAST_CPU_USE,
+/// What counts as this much in ratios if it is less, because it cannot be measured reliably: CPU use of a process whose
+/// main thread wakes up at the end of the time; of the other threads alone it is less.
+pub(crate) fn least(case: Case) -> f64 {
+    match case.family() {
+        "cpu" => 0.3,
+        "idle-use" => 0.1,
+        _ => 0.0,
     }
 }
 

@@ -3,9 +3,10 @@
 pub(crate) mod figures;
 mod full;
 mod layout;
-mod notes;
+pub(crate) mod notes;
 mod protocols;
 pub(crate) mod ranking;
+pub(crate) mod relation;
 pub(crate) mod summary;
 pub(crate) mod tables;
 mod targets;

@@ -15,11 +15,14 @@ pub(super) fn absent(run: &Run) -> Vec<String> {
 }
 
 /// Failed runners, threads on the wrong CPU, a machine that was not idle.
-pub(super) fn troubles(run: &Run) -> Vec<String> {
+pub(crate) fn troubles(run: &Run) -> Vec<String> {
     let cpus = &run.machine.cpus;
     let mut notes: Vec<String> = run.records.iter().filter_map(|record| trouble(record, cpus)).collect();
     notes.sort();
     notes.dedup();
+    if run.undecided > 0 {
+        notes.push(format!("note: the time was over before {} cases were decided", run.undecided));
+    }
     notes.extend(run.disturbance.warnings().into_iter().map(|warning| format!("warning: {warning}")));
     notes
 }

@@ -6,62 +6,17 @@ use comfy_table::{Table, presets};
 
 use crate::catalog::{Case, RuntimeId, Unit};
 use crate::report::figures::{Against, Figures, Key};
+use crate::report::relation::{Relation, are_far};
 use crate::report::tables::{aligned, amount, number};
-use crate::stats::{Doubt, Spread};
-
-/// A median this close to 1 counts as equal.
-const LEVEL: f64 = 0.03;
-/// So do this many rounds that do not agree on which is faster, if the middle half of them is this close to 1.
-const ROUNDS_ALIKE: usize = 5;
-const ALIKE: f64 = 0.1;
+use crate::stats::Spread;
 
 /// How to read the table.
 const LEGEND: &str = "\
 The best rival is the one with the lowest median; rivals are all runtimes but hive's own, sequential, and after
-idleness those whose threads have polled all the while. Ratio: how many times as long as the rival hive took,
-in the same round: less than 1 is better; beside it the quartiles over the rounds. Level: within 3 %, or from
-five rounds on quartiles within 10 % on both sides of 1. Inconclusive: rounds that do not agree on which is
-faster, or fewer than three within a factor of three. CPU use below 0.3 % counts as 0.3 %.";
-
-/// How hive compares with its best rival in one case, the worst first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Relation {
-    Failed,
-    Behind,
-    Inconclusive,
-    Level,
-    Ahead,
-    /// There is no rival that was measured.
-    Alone,
-}
-
-impl Relation {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Failed => "failed",
-            Self::Behind => "behind",
-            Self::Inconclusive => "inconclusive",
-            Self::Level => "level",
-            Self::Ahead => "ahead",
-            Self::Alone => "no rival",
-        }
-    }
-
-    /// What a ratio of hive to its rival says. CPU use hardly varies and is measured once, so one round decides.
-    fn of(ratio: Spread, unit: Unit) -> Self {
-        let near = |value: f64, by: f64| (value - 1.0).abs() <= by;
-        let is_middle_near = |by| near(ratio.lower_quartile, by) && near(ratio.upper_quartile, by);
-        match ratio.doubt_as_comparison() {
-            Some(Doubt::FewRounds) if unit != Unit::PercentOfCpu => Self::Inconclusive,
-            _ if is_middle_near(LEVEL) => Self::Level,
-            Some(Doubt::Straddles) if ratio.rounds >= ROUNDS_ALIKE && is_middle_near(ALIKE) => Self::Level,
-            Some(Doubt::Straddles) => Self::Inconclusive,
-            _ if near(ratio.median, LEVEL) => Self::Level,
-            _ if ratio.median < 1.0 => Self::Ahead,
-            _ => Self::Behind,
-        }
-    }
-}
+idleness those whose threads by default poll all the while. Ratio: how many times as long as the rival hive took,
+in the same round: less than 1 is better; beside it the quartiles over the rounds. Level: within 3 %, or rounds
+that do not agree on which is faster and are within 10 %. Inconclusive: rounds that do not agree, or fewer than
+five within a factor of three. CPU use is measured once; below 0.3 % it counts as 0.3 %.";
 
 /// hive and its best rival in one case at one size.
 #[derive(Clone, Debug)]
@@ -73,6 +28,8 @@ pub(crate) struct Row {
     pub(crate) rival: Option<(RuntimeId, Spread)>,
     /// hive's time as a multiple of the rival's.
     ratio: Option<Spread>,
+    /// Whether one of the two takes so much longer in each round that few rounds tell.
+    pub(crate) is_far: bool,
     pub(crate) relation: Relation,
 }
 
@@ -86,24 +43,23 @@ impl Row {
     pub(crate) fn of(figures: &Figures, case: Case, threads: usize) -> Option<Self> {
         let key = Key { case, threads, runtime: RuntimeId::Hive };
         let hive = figures.has(key).then(|| figures.value(key))?;
-        let value = |runtime| Some((runtime, figures.value(Key { runtime, ..key })?));
+        let rounds = figures.rounds(key).len();
+        let value = |runtime| {
+            let value = figures.value(Key { runtime, ..key })?;
+            // Of a rival that mostly failed, or whose costs came out negative, there is nothing to divide by.
+            (value.median > 0.0 && 2 * value.rounds >= rounds || case.unit() == Unit::PercentOfCpu)
+                .then_some((runtime, value))
+        };
         let rivals = figures.runtimes(case, threads).filter(|runtime| runtime.is_rival(case));
         let rival = rivals.filter_map(value).min_by(|(_, a), (_, b)| a.median.total_cmp(&b.median));
-        let ratio = rival.and_then(|(rival, _)| figures.ratio(key, Against::Runtime(rival)));
-        let relation = match (hive, rival, ratio) {
-            (None, ..) => Relation::Failed,
-            (_, None, _) => Relation::Alone,
-            // The cost of a construct can come out negative, when the machine changes its pace meanwhile. Then there is
-            // no ratio.
-            (.., None) => Relation::Inconclusive,
-            (.., Some(ratio)) => Relation::of(ratio, case.unit()),
+        let ratios = rival.and_then(|(rival, _)| figures.ratios(key, Against::Runtime(rival))).unwrap_or_default();
+        let relation = match (hive, rival) {
+            (None, _) => Relation::Failed,
+            (_, None) => Relation::Alone,
+            _ => Relation::of(&ratios, case.unit()),
         };
-        Some(Self { case, threads, hive, rival, ratio, relation })
-    }
-
-    /// Whether one of the two takes so many times as long as the other that few rounds tell.
-    pub(crate) fn is_far(&self) -> bool {
-        self.ratio.is_some_and(|ratio| ratio.is_far())
+        let (ratio, is_far) = (Spread::of(&ratios), are_far(&ratios));
+        Some(Self { case, threads, hive, rival, ratio, is_far, relation })
     }
 
     /// A case and the size of its team.
@@ -159,7 +115,7 @@ pub(crate) fn table<'r>(rows: impl Iterator<Item = &'r Row>) -> Table {
 /// How often there is each relation, in one sentence.
 pub(crate) fn sentence(rows: &[Row]) -> String {
     if rows.iter().all(|row| row.rival.is_none()) {
-        return "hive had no rival in this run.".to_owned();
+        return "hive had no ranked rival in this run.".to_owned();
     }
     let count = |relation: Relation| rows.iter().filter(|row| row.relation == relation).count();
     let mut counts: Vec<String> = [Relation::Ahead, Relation::Level, Relation::Behind, Relation::Inconclusive]
@@ -199,25 +155,8 @@ mod tests {
     use crate::record::Outcome;
     use crate::report::figures::tests::{key, record};
 
-    fn relation(ratios: &[f64]) -> Relation {
-        Relation::of(Spread::of(ratios).unwrap(), Unit::Nanoseconds)
-    }
-
-    #[test]
-    fn relations_follow_the_middle_half() {
-        assert_eq!(relation(&[0.5, 0.6, 0.9]), Relation::Ahead);
-        assert_eq!(relation(&[1.2, 1.3, 2.9]), Relation::Behind);
-        assert_eq!(relation(&[0.98, 1.0, 1.02]), Relation::Level);
-        assert_eq!(relation(&[1.01, 1.02, 1.5]), Relation::Level);
-        assert_eq!(relation(&[0.8, 1.0, 1.3]), Relation::Inconclusive);
-        assert_eq!(relation(&[0.93, 1.0, 1.06]), Relation::Inconclusive);
-        assert_eq!(relation(&[0.91, 0.93, 1.0, 1.06, 1.08]), Relation::Level);
-        assert_eq!((relation(&[0.5, 0.5]), relation(&[0.01])), (Relation::Inconclusive, Relation::Ahead));
-        assert_eq!(Relation::of(Spread::of(&[1.0]).unwrap(), Unit::PercentOfCpu), Relation::Level);
-    }
-
     fn records<const N: usize>(of: impl Fn(usize) -> [(Key, f64); N]) -> Vec<crate::record::Record> {
-        (0..3).flat_map(|round| of(round).map(|(key, value)| record(key, round, &[value], &[]))).collect()
+        (0..5).flat_map(|round| of(round).map(|(key, value)| record(key, round, &[value], &[]))).collect()
     }
 
     #[test]

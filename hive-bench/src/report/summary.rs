@@ -8,7 +8,8 @@ use crate::catalog::RuntimeId;
 use crate::record::Run;
 use crate::report::figures::{Figures, Key};
 use crate::report::protocols;
-use crate::report::ranking::{Relation, Row, sentence, table};
+use crate::report::ranking::{Row, sentence, table};
+use crate::report::relation::Relation;
 use crate::report::tables::{aligned, amount, number};
 use crate::report::targets::{self, State, Target};
 
@@ -26,7 +27,7 @@ pub(crate) fn text(run: &Run, figures: &Figures, samples: Option<&Path>) -> Stri
     if figures.groups().iter().all(|(case, _)| case.is_task()) {
         above.extend(std::iter::once(String::new()).chain(protocols::all(figures).lines().map(fit)));
     }
-    let below = whereabouts(samples);
+    let below = whereabouts(run, samples);
     let room = LINES.saturating_sub(above.len() + below.len()).max(4);
     let mut findings = cut(findings(run, figures, &rows), room - 1);
     if !findings.is_empty() {
@@ -130,14 +131,14 @@ fn behind(rows: &[Row]) -> Vec<String> {
     }
     let inconclusive = ranked.all(|row| row.relation == Relation::Inconclusive);
     let none =
-        if inconclusive { "No case is conclusive: that takes three rounds or more." } else { "Behind in no case." };
+        if inconclusive { "No case is conclusive: that mostly takes five rounds." } else { "Behind in no case." };
     vec![none.to_owned()]
 }
 
 /// Whoever has polled through the longest idleness of this run, and is therefore no rival in it.
 fn unranked(figures: &Figures) -> Vec<String> {
     let groups = figures.groups().into_iter();
-    let Some((case, threads)) = groups.max_by_key(|(case, _)| case.idleness()).filter(|of| of.0.idleness().is_some())
+    let Some((case, threads)) = groups.filter(|(case, _)| case.gap().is_some()).max_by_key(|(case, _)| case.gap())
     else {
         return Vec::new();
     };
@@ -179,16 +180,23 @@ fn cut(mut lines: Vec<String>, room: usize) -> Vec<String> {
 }
 
 /// Where the samples are, how to see everything, what to send and where to read.
-fn whereabouts(samples: Option<&Path>) -> [String; 4] {
-    let (file, how, send) = match samples {
-        Some(path) => {
-            let how = "hive-bench report --full, with the raw samples";
-            (path.display().to_string(), how, "Send that file to compare machines; it names no host. ")
-        }
-        None => ("not kept".to_owned(), "--full", ""),
+fn whereabouts(run: &Run, samples: Option<&Path>) -> [String; 4] {
+    let (file, how) = match samples {
+        Some(path) => (path.display().to_string(), "hive-bench report --full, with the raw samples"),
+        None => ("not kept".to_owned(), "--full"),
     };
-    let read = format!("{send}Read docs/benchmarks.md.");
-    [String::new(), format!("Raw samples: {file}"), format!("All tables:  {how}"), read]
+    // Files of older versions have whole paths in them.
+    let is_clean = run.command_line.iter().all(|argument| !argument.contains('/'));
+    let send = match samples.filter(|_| is_clean) {
+        Some(_) => "Send that file to compare machines; it names no folder and no host. ",
+        None => "",
+    };
+    [
+        String::new(),
+        format!("Raw samples: {file}"),
+        format!("All tables:  {how}"),
+        format!("{send}Read docs/benchmarks.md."),
+    ]
 }
 
 #[cfg(test)]
@@ -206,10 +214,10 @@ mod tests {
         text
     }
 
-    /// Three rounds of each.
+    /// Five rounds of each.
     fn records(of: &[(Case, usize, RuntimeId, f64)]) -> Vec<Record> {
         let records = |&(case, threads, runtime, value): &(Case, usize, RuntimeId, f64)| {
-            (0..3).map(move |round| record(Key { case, threads, runtime }, round, &[value], &[]))
+            (0..5).map(move |round| record(Key { case, threads, runtime }, round, &[value], &[]))
         };
         of.iter().flat_map(records).collect()
     }

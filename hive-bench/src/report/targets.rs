@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Write};
 
 use crate::catalog::{Case, RuntimeId, Unit};
 use crate::record::Reference;
-use crate::report::figures::{Against, Figures, Key, LEAST_CPU_USE};
+use crate::report::figures::{Against, Figures, Key, least};
 use crate::report::tables::{amount, number};
 use crate::stats::Spread;
 
@@ -110,7 +110,7 @@ impl Target {
     /// CPU use at the largest size.
     fn no_use(figures: &Figures, case: Case, runtime: RuntimeId) -> Self {
         let key = Key { case, threads: figures.largest(case).unwrap_or_default(), runtime };
-        Self { name: name(key, None), bound: LEAST_CPU_USE, unit: Some(case.unit()), measured: figures.value(key) }
+        Self { name: name(key, None), bound: least(case), unit: Some(case.unit()), measured: figures.value(key) }
     }
 
     /// CPU use hardly varies and is measured once, so one round decides.

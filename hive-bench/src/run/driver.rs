@@ -27,8 +27,8 @@ pub(crate) fn what_is_there(wanted: &[RuntimeId]) -> (Vec<RuntimeId>, Vec<Absent
 }
 
 /// Runs all groups as often as the options say. The first round is always complete; when the time is over, no group of
-/// a later one is begun. Within a round the groups are shuffled, and within a group the runtimes.
-pub(crate) fn run(groups: &[Group], cpus: &[usize], options: &Options, seed: u64) -> Vec<Record> {
+/// a later one is begun. The second result is how many groups were to be run again then.
+pub(crate) fn run(groups: &[Group], cpus: &[usize], options: &Options, seed: u64) -> (Vec<Record>, usize) {
     let budget = options.budget;
     let cases: BTreeSet<Case> = groups.iter().map(|group| group.case).collect();
     let checksums: BTreeMap<_, _> =
@@ -39,16 +39,14 @@ pub(crate) fn run(groups: &[Group], cpus: &[usize], options: &Options, seed: u64
         Rounds::Within(time) => round > 0 && begin.elapsed() >= time,
         Rounds::Each(_) => false,
     };
-    for round in 0.. {
+    let mut round = 0;
+    let undecided = loop {
         let due = options.rounds.due(groups, round, &records, &mut random);
-        bar.inc_length(due.iter().map(|group| group.runtimes.len() as u64).sum());
         if due.is_empty() || is_time_over(round) {
-            break;
+            break due.len();
         }
-        for group in due.into_iter().take_while(|_| !is_time_over(round)) {
-            let (case, threads) = (group.case, group.threads);
-            let mut runtimes = group.runtimes.clone();
-            random.shuffle(&mut runtimes);
+        bar.inc_length(due.iter().map(|group| group.runtimes.len() as u64).sum());
+        for Group { case, threads, runtimes } in due.into_iter().take_while(|_| !is_time_over(round)) {
             for runtime in runtimes {
                 bar.set_message(format!("{}: {} of {threads}", runtime.name(), case.name()));
                 let (given, checksum) = (options.given.clone(), checksums[&case]);
@@ -59,7 +57,8 @@ pub(crate) fn run(groups: &[Group], cpus: &[usize], options: &Options, seed: u64
                 bar.inc(1);
             }
         }
-    }
+        round += 1;
+    };
     bar.finish_and_clear();
-    records
+    (records, undecided)
 }

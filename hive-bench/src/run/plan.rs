@@ -7,7 +7,8 @@ use fastrand::Rng;
 use crate::catalog::{Case, RuntimeId, Unit};
 use crate::record::{Budget, Record};
 use crate::report::figures::Figures;
-use crate::report::ranking::{Relation, Row};
+use crate::report::ranking::Row;
+use crate::report::relation::{ENOUGH_ROUNDS, Relation};
 
 /// One case at one size: the runtimes that are compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,9 +37,7 @@ pub(crate) enum Rounds {
     Within(Duration),
 }
 
-/// Fewer rounds than this are not enough where a few disturbed ones could turn the verdict; and fewer than that are
-/// never.
-const ENOUGH_ROUNDS: usize = 5;
+/// How often a group is run whose rounds are far apart: so many show whether all are.
 const FEWEST_ROUNDS: usize = 3;
 /// A group whose rounds do not agree after so many is not run again: it would hardly come out otherwise.
 const MOST_ROUNDS: usize = 15;
@@ -59,20 +58,21 @@ pub(crate) fn groups(wanted: &Wanted) -> Vec<Group> {
 }
 
 impl Rounds {
-    /// The groups that are to be run once more after so many rounds, in an order of this round's own.
-    pub(crate) fn due<'g>(
-        self,
-        groups: &'g [Group],
-        round: usize,
-        records: &[Record],
-        random: &mut Rng,
-    ) -> Vec<&'g Group> {
+    /// The groups that are to be run once more after so many rounds, with the runtimes that have not failed so far. They
+    /// are shuffled, and so are the runtimes of each.
+    pub(crate) fn due(self, groups: &[Group], round: usize, records: &[Record], random: &mut Rng) -> Vec<Group> {
         let figures = Figures::of(records);
-        let is_due = |group: &&Group| match self {
+        let is_due = |group: &Group| match self {
             Self::Each(rounds) => round < rounds,
             Self::Within(_) => round == 0 || round < MOST_ROUNDS && !group.is_settled(&figures),
         };
-        let mut due: Vec<&Group> = groups.iter().filter(is_due).collect();
+        let mut due: Vec<Group> = groups.iter().filter(|group| is_due(group)).cloned().collect();
+        for group in &mut due {
+            let (case, threads) = (group.case, group.threads);
+            group.runtimes.retain(|runtime| round == 0 || figures.rounds_of(case, threads, *runtime) > 0);
+            random.shuffle(&mut group.runtimes);
+        }
+        due.retain(|group| !group.runtimes.is_empty());
         random.shuffle(&mut due);
         due
     }
@@ -89,17 +89,17 @@ impl Rounds {
 
 impl Group {
     /// Whether more rounds would show nothing more. CPU time hardly varies and takes long to measure, so it is measured
-    /// once; a case of hive's alone has no rounds that could disagree.
+    /// once. Runtimes that have failed are not waited for.
     fn is_settled(&self, figures: &Figures) -> bool {
         if self.case.unit() == Unit::PercentOfCpu {
             return true;
         }
-        let rounds = self.runtimes.iter().map(|&runtime| figures.rounds_of(self.case, self.threads, runtime)).min();
-        let has = |enough| rounds.is_some_and(|rounds| rounds >= enough);
+        let rounds = self.runtimes.iter().map(|&runtime| figures.rounds_of(self.case, self.threads, runtime));
+        let rounds = rounds.filter(|rounds| *rounds > 0).min().unwrap_or(usize::MAX);
         match Row::of(figures, self.case, self.threads) {
-            Some(row) if row.is_far() => has(FEWEST_ROUNDS),
-            Some(row) => has(ENOUGH_ROUNDS) && row.relation != Relation::Inconclusive,
-            None => has(ENOUGH_ROUNDS),
+            Some(row) if row.is_far => rounds >= FEWEST_ROUNDS,
+            Some(row) => rounds >= ENOUGH_ROUNDS && row.relation != Relation::Inconclusive,
+            None => rounds >= ENOUGH_ROUNDS,
         }
     }
 
@@ -112,6 +112,7 @@ impl Group {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Outcome;
     use crate::report::figures::tests::{key, record};
     use crate::run::sizes::default_sizes;
 
@@ -136,7 +137,7 @@ mod tests {
     fn a_group_is_run_until_its_rounds_agree() {
         let is_settled = |of_hive: &[f64]| region().is_settled(&Figures::of(&rounds(of_hive)));
         assert!(!is_settled(&[50.0, 55.0, 60.0, 60.0]) && is_settled(&[50.0, 55.0, 60.0, 60.0, 70.0]));
-        assert!(!is_settled(&[50.0, 120.0, 70.0, 160.0, 130.0]) && is_settled(&[50.0, 120.0, 70.0, 60.0, 80.0]));
+        assert!(!is_settled(&[50.0, 120.0, 70.0, 60.0, 80.0]) && is_settled(&[50.0, 60.0, 70.0, 60.0, 80.0]));
         assert!(!is_settled(&[10.0, 11.0]) && is_settled(&[10.0, 11.0, 12.0]), "a large factor needs fewer");
     }
 
@@ -146,6 +147,33 @@ mod tests {
         records.retain(|record| record.runtime == RuntimeId::Hive);
         let alone = Group { runtimes: vec![RuntimeId::Hive], ..region() };
         assert!(alone.is_settled(&Figures::of(&records)) && !alone.is_settled(&Figures::of(&records[..4])));
+    }
+
+    #[test]
+    fn who_has_failed_is_not_run_again_and_not_waited_for() {
+        let mut records = rounds(&[10.0; 3]);
+        records.iter_mut().filter(|record| record.runtime == RuntimeId::Libomp).for_each(|record| {
+            record.outcome = Outcome::Failed("gone".to_owned());
+        });
+        let due = |rounds: Rounds, round| rounds.due(&[region()], round, &records, &mut Rng::with_seed(1));
+        assert_eq!(due(Rounds::Within(Duration::ZERO), 3)[0].runtimes, [RuntimeId::Hive]);
+        assert_eq!(due(Rounds::Each(9), 3)[0].runtimes, [RuntimeId::Hive]);
+        records.extend(rounds(&[10.0; 5]).into_iter().filter(|record| record.runtime == RuntimeId::Hive));
+        let hives = || records.iter().filter(|record| record.runtime == RuntimeId::Hive).enumerate();
+        let five: Vec<_> = hives().map(|(round, record)| Record { round, ..record.clone() }).take(5).collect();
+        assert!(region().is_settled(&Figures::of(&five)));
+    }
+
+    #[test]
+    fn a_first_round_takes_a_fraction_of_the_time() {
+        let cost = |cases: &[Case], runtimes: &[RuntimeId], sizes: Vec<usize>, budget| {
+            let wanted = Wanted { cases: cases.to_vec(), runtimes: runtimes.to_vec(), sizes, most: 2 };
+            Rounds::Each(1).expected(&groups(&wanted), &budget).as_secs()
+        };
+        let by_default = RuntimeId::by_default();
+        assert!(cost(&Case::BY_DEFAULT, &by_default, vec![2], Budget::STANDARD) < 110 / 3);
+        assert!(cost(&Case::BY_DEFAULT, &by_default, vec![2], Budget::QUICK) < 15);
+        assert!(cost(Case::ALL, RuntimeId::ALL, vec![1, 2], Budget::STANDARD) < 15 * 60 / 3);
     }
 
     #[test]
@@ -169,12 +197,8 @@ mod tests {
     #[test]
     fn order_depends_on_the_seed_alone() {
         let groups = groups(&everything(2));
-        let order = |seed| Rounds::Each(1).due(&groups, 0, &[], &mut Rng::with_seed(seed)).len();
-        assert_eq!(order(7), groups.len());
-        let of = |seed| -> Vec<_> {
-            Rounds::Each(1).due(&groups, 0, &[], &mut Rng::with_seed(seed)).into_iter().cloned().collect()
-        };
-        assert_eq!(of(7), of(7));
+        let of = |seed| Rounds::Each(1).due(&groups, 0, &[], &mut Rng::with_seed(seed));
+        assert_eq!((of(7), of(7).len()), (of(7), groups.len()));
         assert_ne!(of(7), of(8));
     }
 

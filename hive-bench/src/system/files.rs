@@ -7,10 +7,13 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// Whether the file can be written, found before anything is measured: a run may take an hour.
+/// Whether the file can be written, found before anything is measured: a run may take an hour. A file that was not
+/// there is not there afterwards, either.
 pub(crate) fn writable(flag: &str, path: &Path) -> Result<(), String> {
+    let is_new = !path.exists();
     let opened = OpenOptions::new().create(true).append(true).open(path);
-    opened.map(drop).map_err(|error| format!("{flag} {}: cannot be written: {error}", path.display()))
+    let removed = opened.and_then(|_| if is_new { fs::remove_file(path) } else { Ok(()) });
+    removed.map_err(|error| format!("{flag} {}: cannot be written: {error}", path.display()))
 }
 
 /// Writes the file, packed if its name ends in `.gz`. An error names the flag.

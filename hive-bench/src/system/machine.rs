@@ -41,7 +41,7 @@ pub(crate) struct Disturbance {
 impl Machine {
     pub(crate) fn read() -> Self {
         let cpus = cpus::in_order_of_use();
-        let hive_report = without_home(start::ask("hive-report", &[]).unwrap_or_else(|error| error));
+        let hive_report = start::ask("hive-report", &[]).unwrap_or_else(|error| error);
         Self { processor: processor(), system: system(), cpus, hive_report }
     }
 
@@ -62,14 +62,6 @@ fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = text.lines().find_map(|line| line.strip_prefix("model name"));
     name.map_or_else(|| std::env::consts::ARCH.to_owned(), |name| name.trim_start_matches([' ', '\t', ':']).to_owned())
-}
-
-/// A text in which the user's own folder has no name.
-fn without_home(text: String) -> String {
-    match std::env::var("HOME").ok().filter(|home| home.len() > 1) {
-        Some(home) => text.replace(&home, "~"),
-        None => text,
-    }
 }
 
 fn system() -> String {

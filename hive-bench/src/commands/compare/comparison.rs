@@ -60,7 +60,7 @@ pub(super) struct Change {
 impl Change {
     /// `None` unless both runs measured it, and it did not fail in the old one.
     fn of(key: Key, old: &Figures, new: &Figures) -> Option<Self> {
-        let least = least(key.case.unit());
+        let least = least(key.case);
         let rounds =
             |figures: &Figures| -> Vec<f64> { figures.rounds(key).into_iter().map(|value| value.max(least)).collect() };
         let (old_rounds, new_rounds) = (rounds(old), rounds(new));
