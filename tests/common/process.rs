@@ -81,7 +81,7 @@ pub(crate) fn build_bound<const N: usize>(build: impl Fn() -> [Hive; N]) -> Opti
     None
 }
 
-/// Whether no hive of another program has CPUs of this machine just now.
+/// Whether no hive of another program has CPUs of this machine. Waits a while for it. One may come just afterwards.
 pub(crate) fn has_all_cpus() -> bool {
     build_bound(|| [Hive::new(proc_threads::own_cpus().len()).unwrap()]).is_some()
 }

@@ -64,8 +64,8 @@ pub(super) fn alternating_sizes(runtime: &mut impl Runtime, budget: &Budget, mea
 }
 
 /// How short a task may be for half of the threads' time to be work: the minimum effective task granularity of Task
-/// Bench (E. Slaughter et al., Task Bench: A Parameterized Benchmark for Evaluating Parallel Runtime Performance, 2020),
-/// METG(50 %), with one task for each thread in a step, and a region for each step.
+/// Bench (E. Slaughter et al., Task Bench: A Parameterized Benchmark for Evaluating Parallel Runtime Performance,
+/// 2020), METG(50 %), with one task for each thread in a step, and a region for each step.
 pub(super) fn metg(runtime: &mut impl Runtime, budget: &Budget) -> Samples {
     /// Longer tasks are not tried.
     const LONGEST: f64 = 1e6;

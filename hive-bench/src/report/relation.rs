@@ -58,8 +58,8 @@ impl Relation {
     }
 }
 
-/// Whether one takes so much longer in each round that few rounds tell. A ratio of zero is none: it comes of a cost that
-/// came out negative.
+/// Whether one takes so much longer in each round that few rounds tell. A ratio of zero is none: it comes of a cost
+/// that came out negative.
 pub(crate) fn are_far(ratios: &[f64]) -> bool {
     let all = |is: fn(f64) -> bool| !ratios.is_empty() && ratios.iter().all(|ratio| is(*ratio));
     all(|ratio| ratio > FAR) || all(|ratio| ratio > 0.0 && ratio < 1.0 / FAR)

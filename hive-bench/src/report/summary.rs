@@ -188,7 +188,7 @@ fn whereabouts(run: &Run, samples: Option<&Path>) -> [String; 4] {
     // Files of older versions have whole paths in them.
     let is_clean = run.command_line.iter().all(|argument| !argument.contains('/'));
     let send = match samples.filter(|_| is_clean) {
-        Some(_) => "Send that file to compare machines; it names no folder and no host. ",
+        Some(_) => "Send that file, which names no host. ",
         None => "",
     };
     [

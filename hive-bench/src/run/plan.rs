@@ -58,8 +58,8 @@ pub(crate) fn groups(wanted: &Wanted) -> Vec<Group> {
 }
 
 impl Rounds {
-    /// The groups that are to be run once more after so many rounds, with the runtimes that have not failed so far. They
-    /// are shuffled, and so are the runtimes of each.
+    /// The groups that are to be run once more after so many rounds, with the runtimes that have not failed so far.
+    /// They are shuffled, and so are the runtimes of each.
     pub(crate) fn due(self, groups: &[Group], round: usize, records: &[Record], random: &mut Rng) -> Vec<Group> {
         let figures = Figures::of(records);
         let is_due = |group: &Group| match self {
