@@ -14,7 +14,7 @@ use crate::system::files::writable;
 const QUICK_TIME: Duration = Duration::from_secs(15);
 /// With a margin to the two minutes that are promised.
 const STANDARD_TIME: Duration = Duration::from_secs(110);
-/// As long as three rounds of everything take on two CPUs, and some for what is not decided by then.
+/// As long as three rounds of everything take on two CPUs, after which only what is far apart is decided, and some.
 const TIME_FOR_ALL: Duration = Duration::from_mins(15);
 /// The argument of `--json` for which no file is written.
 const NONE: &str = "none";

@@ -1,7 +1,8 @@
 //! What recursions need of a runtime.
 
-/// Runs two closures, perhaps at the same time. Each gets what it goes on joining by.
+/// Runs two closures, perhaps at the same time.
 pub(crate) trait Join {
+    /// What each closure gets, by which it joins in turn. It need not live as long as this one does.
     type Nested<'n>: Join;
 
     fn join<RA: Send, RB: Send>(

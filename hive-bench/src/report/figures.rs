@@ -83,11 +83,6 @@ impl Figures {
         self.keys().filter(move |key| (key.case, key.threads) == (case, threads)).map(|key| key.runtime)
     }
 
-    /// How many rounds of one runtime were measured.
-    pub(crate) fn rounds_of(&self, case: Case, threads: usize, runtime: RuntimeId) -> usize {
-        self.0.get(&Key { case, threads, runtime }).map_or(0, |rounds| rounds.values.len())
-    }
-
     /// The figure of each round.
     pub(crate) fn rounds(&self, key: Key) -> Vec<f64> {
         self.0.get(&key).map(|rounds| rounds.values.values().copied().collect()).unwrap_or_default()

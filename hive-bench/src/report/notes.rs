@@ -14,7 +14,7 @@ pub(super) fn absent(run: &Run) -> Vec<String> {
     reasons.iter().map(|(reason, names)| format!("absent: {}: {reason}", names.join(", "))).collect()
 }
 
-/// Failed runners, threads on the wrong CPU, a machine that was not idle.
+/// Failed runners, threads on the wrong CPU, a time that was too short, a machine that was not idle.
 pub(crate) fn troubles(run: &Run) -> Vec<String> {
     let cpus = &run.machine.cpus;
     let mut notes: Vec<String> = run.records.iter().filter_map(|record| trouble(record, cpus)).collect();

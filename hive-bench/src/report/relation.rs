@@ -66,7 +66,8 @@ pub(crate) fn are_far(ratios: &[f64]) -> bool {
 }
 
 /// Whether the rounds agree on which is faster: all of up to eight, all but one of up to eleven, all but two of up to
-/// fourteen, and so on. So many of five rounds agree by chance in one of 16 cases, and of more in one of 25 at most.
+/// fourteen, and so on. If both are equally fast, five rounds agree by chance once in 16 times, and more rounds once in
+/// 25 at most; a case that is looked at after each round has several such chances.
 fn agree(ratios: &[f64]) -> bool {
     let below = ratios.iter().filter(|ratio| **ratio < 1.0).count();
     let above = ratios.iter().filter(|ratio| **ratio > 1.0).count();

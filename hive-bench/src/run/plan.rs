@@ -6,7 +6,7 @@ use fastrand::Rng;
 
 use crate::catalog::{Case, RuntimeId, Unit};
 use crate::record::{Budget, Record};
-use crate::report::figures::Figures;
+use crate::report::figures::{Figures, Key};
 use crate::report::ranking::Row;
 use crate::report::relation::{ENOUGH_ROUNDS, Relation};
 
@@ -37,7 +37,7 @@ pub(crate) enum Rounds {
     Within(Duration),
 }
 
-/// How often a group is run whose rounds are far apart: so many show whether all are.
+/// How often a group is run, at least, if hive and its rival are more than a factor of three apart in each round.
 const FEWEST_ROUNDS: usize = 3;
 /// A group whose rounds do not agree after so many is not run again: it would hardly come out otherwise.
 const MOST_ROUNDS: usize = 15;
@@ -69,7 +69,8 @@ impl Rounds {
         let mut due: Vec<Group> = groups.iter().filter(|group| is_due(group)).cloned().collect();
         for group in &mut due {
             let (case, threads) = (group.case, group.threads);
-            group.runtimes.retain(|runtime| round == 0 || figures.rounds_of(case, threads, *runtime) > 0);
+            let is_measured = |runtime| !figures.rounds(Key { case, threads, runtime }).is_empty();
+            group.runtimes.retain(|runtime| round == 0 || is_measured(*runtime));
             random.shuffle(&mut group.runtimes);
         }
         due.retain(|group| !group.runtimes.is_empty());
@@ -94,7 +95,8 @@ impl Group {
         if self.case.unit() == Unit::PercentOfCpu {
             return true;
         }
-        let rounds = self.runtimes.iter().map(|&runtime| figures.rounds_of(self.case, self.threads, runtime));
+        let key = |runtime| Key { case: self.case, threads: self.threads, runtime };
+        let rounds = self.runtimes.iter().map(|runtime| figures.rounds(key(*runtime)).len());
         let rounds = rounds.filter(|rounds| *rounds > 0).min().unwrap_or(usize::MAX);
         match Row::of(figures, self.case, self.threads) {
             Some(row) if row.is_far => rounds >= FEWEST_ROUNDS,
@@ -151,17 +153,18 @@ mod tests {
 
     #[test]
     fn who_has_failed_is_not_run_again_and_not_waited_for() {
-        let mut records = rounds(&[10.0; 3]);
-        records.iter_mut().filter(|record| record.runtime == RuntimeId::Libomp).for_each(|record| {
-            record.outcome = Outcome::Failed("gone".to_owned());
-        });
-        let due = |rounds: Rounds, round| rounds.due(&[region()], round, &records, &mut Rng::with_seed(1));
-        assert_eq!(due(Rounds::Within(Duration::ZERO), 3)[0].runtimes, [RuntimeId::Hive]);
-        assert_eq!(due(Rounds::Each(9), 3)[0].runtimes, [RuntimeId::Hive]);
-        records.extend(rounds(&[10.0; 5]).into_iter().filter(|record| record.runtime == RuntimeId::Hive));
-        let hives = || records.iter().filter(|record| record.runtime == RuntimeId::Hive).enumerate();
-        let five: Vec<_> = hives().map(|(round, record)| Record { round, ..record.clone() }).take(5).collect();
-        assert!(region().is_settled(&Figures::of(&five)));
+        let without_the_rival = |of_hive: &[f64]| {
+            let mut records = rounds(of_hive);
+            records.iter_mut().filter(|record| record.runtime == RuntimeId::Libomp).for_each(|record| {
+                record.outcome = Outcome::Failed("gone".to_owned());
+            });
+            records
+        };
+        let three = without_the_rival(&[10.0; 3]);
+        let due = |rounds: Rounds| rounds.due(&[region()], 3, &three, &mut Rng::with_seed(1));
+        assert_eq!(due(Rounds::Within(Duration::ZERO))[0].runtimes, [RuntimeId::Hive]);
+        assert_eq!(due(Rounds::Each(9))[0].runtimes, [RuntimeId::Hive]);
+        assert!(region().is_settled(&Figures::of(&without_the_rival(&[10.0; 5]))));
     }
 
     #[test]
