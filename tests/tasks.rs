@@ -420,7 +420,7 @@ fn no_bee_sleeps_while_a_task_is_queued() {
         for builder in builders() {
             let hive = builder.bees(4).build().unwrap();
             let bees = hive.broadcast(|_| sys::tid());
-            for _ in 0..500 {
+            for _ in 0..200 {
                 proc_threads::wait_until_asleep(&bees);
                 // From outside, one after the other: three tasks that need three bees.
                 let all = Arc::new(Barrier::new(4));
@@ -455,7 +455,7 @@ fn stress_broadcasts_and_regions_with_barriers_do_not_wait_for_each_other() {
                         }
                     });
                 }
-                for turn in 0..2_000 {
+                for turn in 0..500 {
                     hive.spmd(3, |bee| {
                         if bee.id() == turn % 3 {
                             assert_eq!(fib_by_joins(&hive, 10), 55);

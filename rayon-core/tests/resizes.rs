@@ -259,13 +259,16 @@ fn a_thread_that_was_given_up_uses_no_time() {
         of("voluntary_ctxt_switches") + of("nonvoluntary_ctxt_switches")
     };
     // It goes to sleep once more after the broadcast, within a time that is not known.
+    let stat = || std::fs::read_to_string(format!("/proc/self/task/{}/stat", tids[1])).expect("it is there");
+    // After the name, which is in parentheses.
+    let is_asleep = || stat().rsplit_once(')').expect("a name").1.trim_start().starts_with('S');
     let begin = Instant::now();
     let mut before = switches();
     loop {
         assert_eq!(pool.install(|| fib(15)), 610);
         thread::sleep(Duration::from_millis(5));
         let now = switches();
-        if now == before {
+        if now == before && is_asleep() {
             break;
         }
         assert!(begin.elapsed() < Duration::from_secs(60), "it never sleeps");

@@ -166,7 +166,14 @@ fn a_scope_ends_although_a_thread_of_its_pool_that_it_was_lent_to_waits_for_it()
                     scope.spawn(|_| ());
                     inner_begun.store(true, Ordering::Release);
                 };
-                hive.join(|| wait_for(&inner_begun), spawn);
+                // A bee that keeps the other half of a join looks whether somebody wants it when it joins again.
+                let wait_inside = || {
+                    while !inner_begun.load(Ordering::Acquire) {
+                        hive.join(|| (), || ());
+                        thread::yield_now();
+                    }
+                };
+                hive.join(wait_inside, spawn);
             });
         };
         hive.join(|| wait_for(&outer_begun), inner);

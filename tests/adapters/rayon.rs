@@ -56,7 +56,8 @@ fn regions_and_parallel_iterators_in_turn() {
             let sums = hive.spmd_map(3, |bee| data[bee.split(0..1_000)].iter().sum::<u64>());
             assert_eq!(sums.into_iter().sum::<u64>(), 499_500 + 1_000 * round);
         }
-        assert_eq!(proc_threads::count(), threads);
+        // Fewer, if a thread that has measured the start has not ended entirely when the first count was taken.
+        assert!(proc_threads::count() <= threads);
         assert_hive_and_tasks_work(&hive, 3);
     });
 }

@@ -10,10 +10,21 @@ pub(crate) fn own_tids() -> Vec<i32> {
 }
 
 fn tids_in(directory: &str) -> Vec<i32> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut tids: Vec<_> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    tids.sort_unstable();
-    tids
+    let list = || {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        let mut tids: Vec<_> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+        tids.sort_unstable();
+        tids
+    };
+    // A list may lack the thread that follows one which is just ending, so two have to agree.
+    let mut tids = list();
+    loop {
+        let again = list();
+        if again == tids {
+            return tids;
+        }
+        tids = again;
+    }
 }
 
 /// How many threads this process has.
@@ -55,9 +66,9 @@ pub(crate) fn is_writing_to_stderr(tid: i32) -> bool {
     call.starts_with(&format!("{} 0x2 ", libc::SYS_write))
 }
 
-/// Waits until all these threads sleep.
+/// Waits until all these threads sleep, or have ended.
 pub(crate) fn wait_until_asleep(tids: &[i32]) {
-    wait_until(|| tids.iter().all(|&tid| is_asleep(tid)));
+    wait_until(|| tids.iter().all(|&tid| state(tid).is_none_or(|state| state == 'S')));
 }
 
 /// A line of a thread's status by its name, such as `Cpus_allowed_list`.

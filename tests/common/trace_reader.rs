@@ -8,12 +8,18 @@ use std::time::Duration;
 use hive::{Builder, Hive, Stats};
 use serde_json::Value;
 
+use super::process::is_child;
+
 /// A directory for a test's files, which is removed when this is dropped.
 pub(crate) struct TraceDirectory(PathBuf);
 
 impl TraceDirectory {
     pub(crate) fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("trace-{name}"));
+        // Files of a run that was killed; a child's are in its parent's directory.
+        if !is_child() {
+            let _ = fs::remove_dir_all(&path);
+        }
         fs::create_dir_all(&path).unwrap();
         Self(path)
     }

@@ -17,6 +17,8 @@ fn the_top_of_a_tree_that_fits_takes_bee_1_of_the_global_hive() {
     let _alone = ALONE.lock().unwrap();
     must_end(|| {
         hive::global().resize(4).unwrap();
+        // Waits for the end of a task of the test before this one.
+        hive::spmd(4, |_| ());
         let tree = ThreadTree::new_with_level(2);
         for _ in 0..200 {
             let bees = tree.top().join(|_| hive::current().unwrap(), |_| hive::current().unwrap());
