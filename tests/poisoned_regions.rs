@@ -16,9 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use common::process::in_own_process;
 use common::task_helpers::{Payload, assert_hive_and_tasks_work, builders, payload_of};
-use common::{
-    Gate, assert_contains_all, assert_hive_works, panic_message, proc_threads, run_exclusively, silence_panics,
-};
+use common::{Gate, assert_contains_all, assert_hive_works, panic_message, run_exclusively, silence_panics};
 use hive::{Bee, Hive, Loop, Ordered, Parts, PerBee, Reduction, Schedule};
 
 type Caught = Box<dyn Any + Send>;
@@ -179,7 +177,7 @@ fn a_loop_whose_bee_was_let_go_by_another_region_s_release_panics_and_its_board_
                 hive.par_for_mut(&mut data, schedule, |_, part, bee| {
                     // Each bee takes part, and one leaves in the middle of it. With fewer CPUs, not all run at once,
                     // and it is the one that comes first.
-                    let all_at_once = proc_threads::own_cpus().len() >= 3;
+                    let all_at_once = std::thread::available_parallelism().unwrap().get() >= 3;
                     if all_at_once && begun.arrived() < 3 && bee.bees() == 3 {
                         begun.arrive_and_wait(3);
                     }

@@ -14,7 +14,7 @@ use std::sync::{Mutex, OnceLock};
 use std::thread;
 
 use common::process::{is_child, rerun, run_in_child};
-use common::{assert_hive_works, run_exclusively, sys};
+use common::{assert_hive_works, sys};
 use hive::{Hive, HiveSet, Parts, PerBee, Placement, Reduction, Scan, Schedule};
 
 /// An operation on a hive.
@@ -326,7 +326,6 @@ fn everything_works_in_a_thread_s_last_moments() {
         };
         run_in_child(|| run(EXIT_PLACES[place], LOCALS[locals], verb));
     }
-    let _alone = run_exclusively();
     // The C library calls these when all thread-locals are gone.
     let first = |place| usize::from(matches!(EXIT_PLACES[place], ExitPlace::Key | ExitPlace::AtExit));
     let places =

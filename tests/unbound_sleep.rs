@@ -161,8 +161,10 @@ fn tasks_and_loops_run_bound() {
                 });
             } else {
                 // Long, so that the worker is woken for it, and comes in time.
-                subject.hive.par_for((0..200, Schedule::Dynamic(1)), |range, _| {
-                    range.for_each(|_| sleep(Duration::from_millis(1)));
+                subject.hive.par_for((0..2_000, Schedule::Dynamic(1)), |range, _| {
+                    if seen.lock().unwrap().is_none() {
+                        range.for_each(|_| sleep(Duration::from_millis(1)));
+                    }
                     note();
                 });
             }

@@ -16,9 +16,7 @@ use paralight::prelude::*;
 
 use common::process::in_own_process;
 use common::task_helpers::{DropCounter, Payload, payload_of};
-use common::{
-    assert_contains_all, assert_hive_works, panic_message, proc_threads, run_exclusively, silence_panics, wait_until,
-};
+use common::{assert_contains_all, assert_hive_works, panic_message, run_exclusively, silence_panics, wait_until};
 
 fn hives() -> impl Iterator<Item = Hive> {
     (1..=5).map(|bees| Hive::new(bees).unwrap())
@@ -57,7 +55,7 @@ fn each_element_is_written_once() {
 fn items_run_on_bees_of_the_hive_and_in_all_shares() {
     let _alone = run_exclusively();
     // No more run at once than there are CPUs.
-    let bees = proc_threads::own_cpus().len().min(3);
+    let bees = std::thread::available_parallelism().unwrap().get().min(3);
     let hive = Hive::new(bees).unwrap();
     let tids = Mutex::new(BTreeSet::new());
     // Each waits for all others, who therefore are others.

@@ -12,7 +12,7 @@ pub(crate) fn lone_loops(hive: &Hive) -> u64 {
 }
 
 /// More runs than this are not needed on any machine on which the loops here count as short.
-const MAX_RUNS: usize = 20_000;
+const MAX_RUNS: usize = 1_000_000;
 
 /// Runs `run`, which runs one loop, for as long as it takes until the hive has run that loop on its caller alone
 /// because all workers were asleep. Returns the results of all runs: the first was the team's, the last the caller's.

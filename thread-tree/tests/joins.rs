@@ -27,7 +27,7 @@ fn a_tree_of_level_n_has_2_to_the_n_threads_with_the_calling_one_first() {
 fn all_leaves_run_at_the_same_time() {
     must_end(|| {
         let tree = ThreadTree::new_with_level(2);
-        for _ in 0..1000 {
+        for _ in 0..200 {
             let barrier = Barrier::new(4);
             tree.top().join4(&|_, _| _ = barrier.wait());
             let barrier = Barrier::new(3);
