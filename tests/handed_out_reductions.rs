@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::held_workers::{BEES, LEN, hives, wait_until_asleep};
-use common::{assert_hive_works, panic_message, run_exclusively, silence_panics};
+use common::{assert_hive_works, panic_message, run_exclusively, silence_panics, wait_until};
 use hive::{Hive, Loop, Reduction, Schedule};
 
 /// How long an index takes. All of them take so long that workers are woken.
@@ -60,9 +60,10 @@ fn an_unordered_loop_is_handed_out_once_it_is_known_to_be_long() {
             recorded.take().len()
         };
         assert!(cold(&hive, run) <= BEES, "one block for each bee");
-        assert!((0..100).any(|_| cold(&hive, run) > BEES), "the loop has never been handed out");
-        // While the workers are awake, each has a block.
-        assert!(hive.keep_spinning(|| (0..100).any(|_| run() == BEES)));
+        // Now and then it is handed out.
+        wait_until(|| cold(&hive, run) > BEES);
+        // While the workers are awake, each has a block. Where CPUs are short they sleep even here, at times too soon.
+        hive.keep_spinning(|| wait_until(|| run() == BEES));
     }
 }
 

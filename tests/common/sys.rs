@@ -241,7 +241,10 @@ pub(crate) fn bind_thread(tid: i32, cpus: &[usize]) {
         unsafe { libc::CPU_SET(cpu, &mut set) };
     }
     // SAFETY: the set is valid for this call, and 0 means the calling thread.
-    check(unsafe { libc::sched_setaffinity(tid, size_of::<libc::cpu_set_t>(), &raw const set) });
+    let status = unsafe { libc::sched_setaffinity(tid, size_of::<libc::cpu_set_t>(), &raw const set) };
+    // A thread that has been joined is listed for a moment longer, and may be gone by now.
+    let error = Error::last_os_error();
+    assert!(status == 0 || tid != 0 && error.raw_os_error() == Some(libc::ESRCH), "{error}");
 }
 
 /// The CPUs that the calling thread may run on. This takes much less time than to read them from /proc.
