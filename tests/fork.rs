@@ -154,7 +154,7 @@ fn a_hive_is_dropped_in_the_child() {
 #[test]
 fn a_child_does_not_hold_the_locks_of_its_parent() {
     in_own_process("a_child_does_not_hold_the_locks_of_its_parent", || {
-        let files = || sys::open_files("kernel_max");
+        let files = || proc_threads::open_files("kernel_max");
         let hive = Hive::builder().bees(2).pin(hive::Pin::Core).build();
         let Ok(hive) = hive else { return println!("skipped: {}", hive.unwrap_err()) };
         if files() == 0 {

@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::proc_threads::own_cpus;
+use common::proc_threads::{open_files, own_cpus};
 use common::process::{CROWDED, in_own_process, in_own_process_with, is_child};
 use common::{Gate, assert_contains_all, report_line, sys};
 use hive::{Builder, Hive, Pin, PlaceList, ProcBind, Shrink};
@@ -234,7 +234,7 @@ fn cpus_of_another_process_are_left_to_it() {
 #[test]
 fn locks_on_cpus_come_back_after_their_file_was_closed() {
     in_own_process("locks_on_cpus_come_back_after_their_file_was_closed", || {
-        let files = || sys::open_files("kernel_max");
+        let files = || open_files("kernel_max");
         let hive = Hive::builder().bees(2).pin(Pin::Cpus(own_cpus())).build().unwrap();
         if files() == 0 {
             return println!("skipped: this system has no such file");

@@ -12,13 +12,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::on_drop::on_drop;
 use crate::pool::error::Error;
-use crate::pool::loop_costs::{LoopCall, LoopKind, LoopSize, Sharing, is_one_to_time, is_small_gain};
+use crate::pool::loop_costs::{
+    LoopCall, LoopKind, LoopSize, Sharing, is_one_to_time, is_one_to_try_alone, is_small_gain,
+};
 use crate::pool::regions::Start;
 use crate::pool::shared::Shared;
 use crate::protocol::QueenGuard;
-use crate::protocol::region::body::{BodyFn, BorrowedBody, RegionBody};
+use crate::protocol::region::body::{BodyFn, RegionBody};
 use crate::protocol::region::parts_in_turn::PartsInTurn;
-use crate::protocol::region::region_context::RegionContext;
+use crate::protocol::region::queen::StartBody;
 use crate::region::nesting;
 use crate::sync::{Counter, Deadline};
 use crate::sys::clock;
@@ -49,7 +51,7 @@ impl Shared {
         let may_run_as_one = !matches!(kind, LoopKind::OfBees(_));
         let mut call = LoopCall { bees, is_planned, may_run_as_one, size };
         let most = (self.team.policy().cpus() as u32).max(2);
-        if P::RUNS_ANYWHERE && bees > most && !is_planned && self.pays_in_turn(size, most) {
+        if body.runs_anywhere() && bees > most && !is_planned && self.pays_in_turn(size, most) {
             call.bees = most;
             call.size.sharing = Sharing::AsTheyCome;
             let next = AtomicU32::new(1);
@@ -85,22 +87,30 @@ impl Shared {
 
     /// Runs a loop for the holder of the queen lock.
     #[inline]
-    pub(crate) fn run_loop_as_queen<P: RegionBody>(
+    pub(crate) fn run_loop_as_queen<P: StartBody + ?Sized>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
         call: LoopCall,
         body: &mut P,
     ) -> Result<(), Error> {
         let gain = self.loop_costs.gain(call.size, call.bees);
-        let may_go_without_help = P::RUNS_ANYWHERE && gain.is_some_and(|gain| gain < GAIN_OF_LONG);
+        let may_go_without_help = body.runs_anywhere() && gain.is_some_and(|gain| gain < GAIN_OF_LONG);
         if gain.is_some_and(is_small_gain) {
             // Too short for a team.
-            self.run_until_long(queen_guard, call, Deadline::soon(), None, body)
+            self.run_until_long(queen_guard, call, Deadline::soon(), (None, true), body.as_dyn())
+        } else if gain.is_some_and(|gain| is_one_to_try_alone(self.team.loops_of_queen(), gain)) {
+            self.run_until_long(queen_guard, call, Deadline::soon(), (Some(clock::nanos()), true), body.as_dyn())
         } else if let Some(begin) = self.team.help.time_if_unwanted().filter(|_| may_go_without_help) {
             // The workers' help is worth nothing at present.
-            self.run_until_long(queen_guard, call, Deadline::new(begin, GAIN_OF_LONG), Some(begin), body)
+            self.run_until_long(
+                queen_guard,
+                call,
+                Deadline::new(begin, GAIN_OF_LONG),
+                (Some(begin), false),
+                body.as_dyn(),
+            )
         } else if self.team.all_workers_sleep() {
-            self.run_cold_loop(queen_guard, call, gain, body)
+            self.run_cold_loop(queen_guard, call, gain, body.as_dyn())
         } else {
             // The usual case: some worker polls for the start. Or all have been parked.
             let is_timed = is_one_to_time(self.team.regions_of_queen());
@@ -112,7 +122,7 @@ impl Shared {
     /// be learned of how much work it is; else when it was decided that the workers, who all sleep, are woken for it,
     /// or 0 if some are awake.
     #[inline]
-    fn run_on_team<P: RegionBody>(
+    fn run_on_team<P: StartBody + ?Sized>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
         call: LoopCall,
@@ -198,17 +208,17 @@ impl Shared {
     /// Runs a loop for the holder of the queen lock, who has found all workers asleep. Wakes them only if that pays.
     // Not marked as cold: see `Team::run_region_if_long`.
     #[inline(never)]
-    fn run_cold_loop<P: RegionBody>(
+    fn run_cold_loop(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
         call: LoopCall,
         gain: Option<u64>,
-        body: &mut P,
+        body: &mut dyn StartBody,
     ) -> Result<(), Error> {
         let begin = clock::nanos();
         let stakes = self.stakes(call.bees, call.size);
         if let Some(deadline) = stakes.and_then(|stakes| self.deadline_alone(stakes, begin)) {
-            return self.run_until_long(queen_guard, call, deadline, Some(begin), body);
+            return self.run_until_long(queen_guard, call, deadline, (Some(begin), false), body);
         }
         self.loop_costs.forget_missed_help();
         // To make threads for new workers would take much longer than to wake them, and says nothing of that.
@@ -217,43 +227,25 @@ impl Shared {
     }
 
     /// Runs a loop alone, unless that takes until after `deadline`. `begin`: when it begins; its time is recorded then.
-    /// None: it is too short to be timed more than now and then. If the deadline passes all the same, it is recorded as
-    /// one that is worth a team.
-    fn run_until_long<P: RegionBody>(
-        self: &Arc<Self>,
-        queen_guard: &mut QueenGuard<'_>,
-        call: LoopCall,
-        deadline: Deadline,
-        begin: Option<u64>,
-        body: &P,
-    ) -> Result<(), Error> {
-        let run = |region: &RegionContext<'_>| body.run(region);
-        if P::RUNS_ANYWHERE {
-            self.run_borrowed_until_long(queen_guard, call, deadline, begin, &BorrowedBody::<true>(&run))
-        } else {
-            self.run_borrowed_until_long(queen_guard, call, deadline, begin, &BorrowedBody::<false>(&run))
-        }
-    }
-
-    /// The same, out of line.
+    /// None: it is timed now and then. If the deadline passes all the same, it is recorded as one that is worth a team.
+    /// `is_short`: whether it is so short that nothing else about it pays.
     #[inline(never)]
-    fn run_borrowed_until_long<const RUNS_ANYWHERE: bool>(
+    fn run_until_long(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
         call: LoopCall,
         deadline: Deadline,
-        begin: Option<u64>,
-        body: &BorrowedBody<'_, RUNS_ANYWHERE>,
+        (begin, is_short): (Option<u64>, bool),
+        body: &mut dyn StartBody,
     ) -> Result<(), Error> {
         let number = self.team.count_for_queen(Counter::LoneLoops);
-        let is_short = begin.is_none();
         if !is_short {
             // If it turns out to be long and is started on the workers, what these gain is not counted.
             self.team.help.begin_loop(0);
         }
         let begin = begin.or_else(|| is_one_to_time(number).then(clock::nanos));
-        if RUNS_ANYWHERE && !(is_short && call.may_run_as_one) {
-            self.run_loop_if_long(queen_guard, call, body, deadline)?;
+        if body.runs_anywhere() && !(is_short && call.may_run_as_one) {
+            self.run_loop_if_long(queen_guard, call, &&*body, deadline)?;
         } else {
             // Where the bees of a team would meet at barriers, no bee can run another one's part. But the body does the
             // whole loop if it is the only bee, and for a short one that is the shortest way. A forked child fares as
@@ -272,11 +264,11 @@ impl Shared {
     /// Runs a loop while other threads call loops and regions of this hive: alone, if it ends sooner so. `queen_guard`:
     /// None if another thread is queen.
     #[cold]
-    fn run_loop_beside_others<P: RegionBody>(
+    fn run_loop_beside_others(
         self: &Arc<Self>,
         queen_guard: Option<QueenGuard<'_>>,
         call: LoopCall,
-        body: &mut P,
+        body: &mut dyn StartBody,
     ) -> Result<(), Error> {
         if self.is_sooner_alone(call.bees, call.size, queen_guard.is_none()) {
             drop(queen_guard);
@@ -308,7 +300,7 @@ impl Shared {
     }
 
     /// Runs a loop on the calling thread without the queen lock, and records how long that took.
-    fn run_loop_alone<P: RegionBody>(self: &Arc<Self>, size: LoopSize, body: &P) {
+    fn run_loop_alone(self: &Arc<Self>, size: LoopSize, body: &mut dyn StartBody) {
         self.team.count_for_queen(Counter::LoneLoops);
         let _counted = self.count_beside_others(size);
         let begin = clock::nanos();

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use crate::pool::loop_costs::{LoopSize, Sharing, gain_of, is_one_to_time, is_small_gain};
+use crate::pool::loop_costs::{LoopSize, Sharing, gain_of, is_one_to_time, is_one_to_try_alone, is_small_gain};
 use crate::pool::shared::Shared;
 use crate::protocol::region::region_context::RegionContext;
 use crate::region::nesting;
@@ -74,8 +74,11 @@ impl Shared {
         run_part: impl FnMut(usize, &RegionContext<'_>),
     ) -> RunAlone {
         if nesting::is_inside_any() || !matches!(self.checked_bees(work.parts), Ok(2..)) {
-            RunAlone::Parts(0)
-        } else if self.loop_costs.gain(work.size, work.parts as u32).is_some_and(is_small_gain) {
+            return RunAlone::Parts(0);
+        }
+        let gain = self.loop_costs.gain(work.size, work.parts as u32);
+        let is_trial = || gain.is_some_and(|gain| is_one_to_try_alone(self.team.loops_of_queen(), gain));
+        if gain.is_some_and(is_small_gain) || is_trial() {
             self.run_small_parts(work, run_part)
         } else if self.team.all_workers_sleep() {
             self.run_cold_parts(work, run_part)
@@ -91,7 +94,9 @@ impl Shared {
         work: LoopInParts,
         run_part: impl FnMut(usize, &RegionContext<'_>),
     ) -> RunAlone {
-        let begin = is_one_to_time(self.team.count_for_queen(Counter::LoneLoops)).then(clock::nanos);
+        let is_timed = is_one_to_time(self.team.loops_of_queen());
+        self.team.count_for_queen(Counter::LoneLoops);
+        let begin = is_timed.then(clock::nanos);
         let done = self.run_parts_until(&Deadline::soon(), work, run_part);
         if let Some(begin) = begin {
             self.record_parts(work, begin, done);

@@ -21,11 +21,21 @@ const NANOS_OF_START: u64 = 150;
 /// Of the loops that find the team awake, and of those that are too short for it, one in so many is timed.
 const LOOPS_PER_TIMING: u64 = 16;
 
+/// Of the loops that gain little by the team, one in so many is run alone.
+const LOOPS_PER_TRIAL: u64 = 64;
+
 /// Whether to time the loop with this number, of the regions or of the loops that their callers have run alone.
 #[inline(always)]
 pub(super) fn is_one_to_time(number: u64) -> bool {
-    // By a hash: programs run their loops in turn, and each of these is to be timed.
-    number.wrapping_mul(0x9e37_79b9_7f4a_7c15) < u64::MAX / LOOPS_PER_TIMING
+    is_one_in(LOOPS_PER_TIMING, number)
+}
+
+/// Whether this number is one of those that are drawn, one in `many`. Those that are drawn from more are drawn from
+/// fewer as well.
+#[inline(always)]
+fn is_one_in(many: u64, number: u64) -> bool {
+    // By a hash: programs run their loops in turn, and each of these is to be drawn.
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15) < u64::MAX / many
 }
 
 /// The costs of the loops of one hive.
@@ -180,6 +190,14 @@ pub(crate) fn gain_of(alone: u64, bees: u32) -> u64 {
 #[inline(always)]
 pub(crate) fn is_small_gain(nanos: u64) -> bool {
     nanos <= NANOS_OF_START
+}
+
+/// Whether the loop with this number, which gains so little by the team, is run alone for once, and timed. Beside
+/// workers, a part of a short loop takes so much longer for the lines of memory that come from them that the whole
+/// would never be found to be too short for a team.
+#[inline(always)]
+pub(crate) fn is_one_to_try_alone(number: u64, gain: u64) -> bool {
+    is_one_in(LOOPS_PER_TRIAL, number) && gain <= 4 * NANOS_OF_START
 }
 
 /// How long one thread would take for a loop of which the queen has run a part in this time, of which she was alone for

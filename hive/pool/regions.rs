@@ -15,6 +15,7 @@ use crate::pool::error::{Error, ErrorKind};
 use crate::pool::loop_costs::LoopCall;
 use crate::pool::shared::Shared;
 use crate::protocol::region::body::RegionBody;
+use crate::protocol::region::queen::StartBody;
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::{QueenGuard, Team};
 use crate::region::nesting;
@@ -78,7 +79,11 @@ impl Shared {
                 self.run_alone(body);
                 Ok(())
             }
-            bees => self.run_team(&mut queen_guard, bees, false, body),
+            bees => {
+                let _apply_resize = ApplyResizeAtRegionEnd(self);
+                self.team.run_region(&mut queen_guard, bees, body);
+                Ok(())
+            }
         }
     }
 
@@ -86,12 +91,12 @@ impl Shared {
     /// bees. If not, it has had so many a moment ago; if it has been made smaller since, the surplus bees take part and
     /// then park, as if it had been made smaller during the region.
     #[inline(never)]
-    fn run_team<P: RegionBody>(
+    fn run_team(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
         bees: u32,
         grows: bool,
-        body: &mut P,
+        body: &mut dyn StartBody,
     ) -> Result<(), Error> {
         let _apply_resize = ApplyResizeAtRegionEnd(self);
         if grows && bees > self.team.bees() {
@@ -108,10 +113,10 @@ impl Shared {
     ///
     /// `start`: what the region is for.
     #[cold]
-    pub(crate) fn nested_spmd<P: RegionBody>(
+    pub(crate) fn nested_spmd(
         self: &Arc<Self>,
         bees: u32,
-        body: &mut P,
+        body: &mut dyn StartBody,
         start: Start,
     ) -> Result<(), Error> {
         // A loop that others may be waiting for is announced, and so it is started at once, however short it may be. If
@@ -138,10 +143,10 @@ impl Shared {
     /// nothing has been run.
     ///
     /// `is_waited_for`: whether other threads may be waiting for the calling one.
-    fn run_if_free<P: RegionBody>(
+    fn run_if_free(
         self: &Arc<Self>,
         bees: u32,
-        body: &mut P,
+        body: &mut dyn StartBody,
         start: Start,
         is_waited_for: bool,
     ) -> Option<Result<(), Error>> {
@@ -200,7 +205,7 @@ impl Shared {
 
     /// Runs a loop as a region. `is_timed`: whether to note how long the caller's part takes.
     #[inline]
-    pub(crate) fn run_loop_on_team<P: RegionBody>(
+    pub(crate) fn run_loop_on_team<P: StartBody + ?Sized>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
         call: LoopCall,
@@ -249,7 +254,7 @@ impl Shared {
 
     /// Runs a region whose team is the calling thread alone. Needs no queen lock.
     #[inline]
-    pub(crate) fn run_alone<P: RegionBody>(self: &Arc<Self>, body: &P) {
+    pub(crate) fn run_alone<P: RegionBody + ?Sized>(self: &Arc<Self>, body: &P) {
         self.as_solo_team(|context| body.run_part(context));
     }
 

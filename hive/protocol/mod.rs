@@ -377,6 +377,12 @@ impl Team {
         self.slot(0).counters.get(Counter::Regions)
     }
 
+    /// How many regions and lone loops she has run.
+    #[inline(always)]
+    pub(crate) fn loops_of_queen(&self) -> u64 {
+        self.regions_of_queen() + self.slot(0).counters.get(Counter::LoneLoops)
+    }
+
     /// The logs of the queen and of all workers hired so far.
     pub(crate) fn logs(&self) -> impl Iterator<Item = &Log> {
         self.all_slots().map(|slot| &*slot.log)

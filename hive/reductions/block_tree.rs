@@ -118,24 +118,46 @@ impl<T> Drop for Nodes<T> {
 /// Adds the blocks with these numbers, each with the value that `value` returns for it.
 pub(crate) fn push_blocks<T>(
     nodes: &mut Nodes<T>,
-    blocks: Range<usize>,
+    mut blocks: Range<usize>,
     op: &impl Fn(T, T) -> T,
     value: impl Fn(usize) -> T,
 ) {
-    blocks.for_each(|block| nodes.push(Node::leaf(block as u32, value(block)), op));
+    while !blocks.is_empty() {
+        // The largest node that begins here and ends with these blocks.
+        let level = blocks.start.trailing_zeros().min(blocks.len().ilog2());
+        let node = Node { first: blocks.start as u32, level, value: combined(blocks.start, level, op, &value) };
+        nodes.push(node, op);
+        blocks.start += 1 << level;
+    }
+}
+
+/// The value of the node of this level that begins at block `first`.
+fn combined<T>(first: usize, level: u32, op: &impl Fn(T, T) -> T, value: &impl Fn(usize) -> T) -> T {
+    if level == 0 {
+        return value(first);
+    }
+    let half = 1 << (level - 1);
+    let left = NoDoublePanic::new(combined(first, level - 1, op, value));
+    let right = combined(first + half, level - 1, op, value);
+    op(left.into_inner(), right)
 }
 
 /// Combines the nodes of several bees into one value. Together they must cover all blocks; their order does not matter.
 /// None: there are no blocks.
-pub(crate) fn combine_all<T>(nodes: impl Iterator<Item = Nodes<T>>, op: &impl Fn(T, T) -> T) -> Option<T> {
+pub(crate) fn combine_all<T>(nodes: Vec<Nodes<T>>, op: &impl Fn(T, T) -> T) -> Option<T> {
     // Collect the nodes of all bees and put them in order.
-    let nodes = nodes.flat_map(|mut nodes| std::mem::take(&mut nodes.0));
+    let nodes = nodes.into_iter().flat_map(|mut nodes| std::mem::take(&mut nodes.0));
     let mut all: SmallVec<[NoDoublePanic<Node<T>>; 2 * INLINE_NODES]> = nodes.map(NoDoublePanic::new).collect();
-    all.sort_unstable_by_key(|node| node.first);
+    sort(&mut all);
     // Build the tree over them, as if one bee had done it all.
     let mut joined = Nodes::new();
     all.into_iter().for_each(|node| joined.push(node.into_inner(), op));
     joined.combine(op)
+}
+
+/// From left to right. A program has this once for each type of values, and not for each reduction.
+fn sort<T>(nodes: &mut [NoDoublePanic<Node<T>>]) {
+    nodes.sort_unstable_by_key(|node| node.first);
 }
 
 #[cfg(test)]
@@ -151,7 +173,8 @@ mod tests {
 
     fn run(blocks: std::ops::Range<u32>) -> Nodes<String> {
         let mut nodes = Nodes::new();
-        blocks.for_each(|block| nodes.push(Node::leaf(block, block.to_string()), &join));
+        let blocks = blocks.start as usize..blocks.end as usize;
+        push_blocks(&mut nodes, blocks, &join, |block| block.to_string());
         nodes
     }
 
@@ -172,7 +195,7 @@ mod tests {
         fn the_tree_is_the_same_whoever_joins_it(cuts in proptest::collection::vec(0u32..100, 0..8)) {
             let mut cuts = [cuts, vec![0, 100]].concat();
             cuts.sort_unstable();
-            let runs = cuts.windows(2).rev().map(|cut| run(cut[0]..cut[1]));
+            let runs = cuts.windows(2).rev().map(|cut| run(cut[0]..cut[1])).collect();
             prop_assert_eq!(combine_all(runs, &join), run(0..100).combine(&join));
         }
     }

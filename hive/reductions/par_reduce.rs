@@ -7,16 +7,19 @@ use crate::loops::range_body::ReduceBody;
 use crate::loops::schedule::Schedule;
 use crate::loops::shared_loop::{IntoLoop, Loop};
 use crate::pool::handle::Hive;
+use crate::pool::lone_parts::{LoopInParts, RunAlone};
 use crate::pool::loop_costs::{LoopKind, LoopSize, Sharing};
 use crate::pool::run_parts::LoopWork;
 use crate::protocol::region::body::BodyFn;
+use crate::protocol::region::region_context::RegionContext;
 use crate::reductions::block_tree::{self, Nodes};
 use crate::reductions::plain_blocks::PlainBlocks;
 use crate::reductions::reduction::sealed::Cut;
 use crate::reductions::reduction::{Reduction, Reproducibility};
 use crate::region::bee::Bee;
 use crate::region::no_double_panic::NoDoublePanic;
-use crate::region::split;
+use crate::region::{nesting, split};
+use crate::sys::fork::with_abort_in_child;
 
 impl Hive {
     /// Combines what `map` returns for parts of a loop, which all [`bees`](Self::bees) of the hive share out.
@@ -67,9 +70,9 @@ impl Hive {
         let result = if block_tree::is_large::<T>() {
             // Large values go through the reduction in boxes.
             let map = move |range| Box::new(map(range));
-            self.reduce_loop(shared, (cut, bees), &block_tree::boxed(op), map).map(|value| *value)
+            self.reduce_loop::<L, _>(shared, (cut, bees), &block_tree::boxed(op), map).map(|value| *value)
         } else {
-            self.reduce_loop(shared, (cut, bees), op, move |range| (*map)(range))
+            self.reduce_loop::<L, _>(shared, (cut, bees), op, move |range| (*map)(range))
         };
         result.unwrap_or_else(|| reduction.identity.clone())
     }
@@ -78,30 +81,32 @@ impl Hive {
     /// range is empty.
     #[inline]
     #[track_caller]
-    fn reduce_loop<V: Send>(
+    fn reduce_loop<L: Reproducibility, V: Send>(
         &self,
         shared: Loop,
         (cut, bees): (Cut, usize),
         op: &(impl Fn(V, V) -> V + Sync),
         map: impl Fn(Range<usize>) -> V + Sync,
     ) -> Option<V> {
+        if L::CUTS_INTO_BLOCKS {
+            if let Cut::Blocks(blocks) = cut {
+                return self.reduce_blocks(&shared, (blocks, bees), op, map);
+            }
+        }
+        if !L::CUTS_OTHERWISE {
+            unreachable!("{cut:?}");
+        }
         // One contiguous block for each bee, combined in order of the bees.
-        if let (Cut::OnePerBee | Cut::BySchedule, Some(range)) = (&cut, shared.range_in_plain_blocks()) {
+        if let Some(range) = shared.range_in_plain_blocks() {
             // Nothing of the loop is needed any more; dropped here, it costs nothing.
             drop(shared);
             return self.reduce_plain_blocks(bees, range, op, map, cut == Cut::BySchedule);
         }
-        let indices = shared.range().len();
-        match cut {
-            // Each bee combines the ranges that the loop gives it, in the order in which it gets them.
-            Cut::OnePerBee | Cut::BySchedule => {
-                // If each bee has a part of its own, the result depends on the parts.
-                let kind = if cut == Cut::OnePerBee { LoopKind::OfBees } else { LoopKind::Anonymous };
-                let work = shared.work(indices, kind(shared.sharing()));
-                self.reduce_by_schedule(shared, bees, work, op, map)
-            }
-            Cut::Blocks(blocks) => self.reduce_blocks(&shared, (blocks, bees), op, map),
-        }
+        // Each bee combines the ranges that the loop gives it, in the order in which it gets them. If each bee has a
+        // part of its own, the result depends on the parts.
+        let kind = if cut == Cut::OnePerBee { LoopKind::OfBees } else { LoopKind::Anonymous };
+        let work = shared.work(shared.range().len(), kind(shared.sharing()));
+        self.reduce_by_schedule(shared, bees, work, op, map)
     }
 
     /// Does the same as the loop's schedule has it: each bee combines the ranges that it gets.
@@ -129,8 +134,8 @@ impl Hive {
         results.into_iter().flatten().map(NoDoublePanic::into_inner).reduce(op)
     }
 
-    /// Does the same by a loop over `blocks` blocks. Each bee combines its blocks along the fixed tree as far as
-    /// possible.
+    /// Does the same in `blocks` blocks, which are combined along the fixed tree. The caller runs a short loop by
+    /// herself, and the team what she leaves.
     #[track_caller]
     fn reduce_blocks<V: Send, M: Fn(Range<usize>) -> V + Sync>(
         &self,
@@ -139,29 +144,72 @@ impl Hive {
         op: &(impl Fn(V, V) -> V + Sync),
         map: M,
     ) -> Option<V> {
-        let (range, indices, key) =
-            (shared.range(), shared.range().len(), BodyFn::of::<PlainBlocks<'_, V, M>>().hash());
+        let (range, key) = (shared.range(), BodyFn::of::<PlainBlocks<'_, V, M>>().hash());
+        let size = LoopSize { body: key, indices: range.len(), sharing: Sharing::AsTheyCome };
+        let mut nodes = Nodes::new();
+        let run_part = |part, context: &RegionContext<'_>| {
+            let own = split::block(0..blocks, part, bees);
+            let cut = split::Blocks::of(&range, blocks);
+            let map_block = |block| map(cut.get(block));
+            let push = || block_tree::push_blocks(&mut nodes, own, op, map_block);
+            with_abort_in_child(|| nesting::within_region(context, push));
+        };
+        // A plan's blocks are left to their owners.
+        let alone = match shared.spec.owners {
+            0 => self.shared.run_parts_alone(LoopInParts { parts: bees, size }, run_part),
+            _ => RunAlone::Parts(0),
+        };
+        match alone {
+            RunAlone::Parts(done) if done >= bees => {
+                drop(map);
+                nodes.combine(op)
+            }
+            RunAlone::Parts(done) if done > 0 => {
+                let left = split::block(0..blocks, done, bees).start..blocks;
+                let mut all = self.reduce_blocks_on_team(shared, size, (left, blocks, bees), op, map);
+                all.push(nodes);
+                block_tree::combine_all(all, op)
+            }
+            RunAlone::Parts(_) | RunAlone::HandOut => block_tree::combine_all(
+                self.reduce_blocks_on_team(shared, size, (0..blocks, blocks, bees), op, map),
+                op,
+            ),
+        }
+    }
+
+    /// Runs the blocks `left` of `blocks` in a loop. Returns what each bee has combined of them.
+    #[inline]
+    #[track_caller]
+    fn reduce_blocks_on_team<V: Send>(
+        &self,
+        shared: &Loop,
+        size: LoopSize,
+        (left, blocks, bees): (Range<usize>, usize, usize),
+        op: &(impl Fn(V, V) -> V + Sync),
+        map: impl Fn(Range<usize>) -> V + Sync,
+    ) -> Vec<Nodes<V>> {
+        let range = shared.range();
         // The result is the same whichever bee runs a block. So if the workers have to be woken, those that are there
-        // need not leave to a latecomer what is its part by `Static`. A plan's blocks are left to their owners.
-        let size = LoopSize { body: key, indices, sharing: Sharing::AsTheyCome };
+        // need not leave to a latecomer what is its part by `Static`.
         let schedule = if shared.is_in_blocks() && self.shared.is_to_wake_for(bees.min(blocks), size) {
             Schedule::Affinity
         } else {
             // The user's chunk lengths are numbers of indices, and this loop runs over blocks.
-            shared.spec.schedule.in_units_of(indices / blocks.max(1))
+            shared.spec.schedule.in_units_of(size.indices / blocks.max(1))
         };
+        let indices = split::blocks(range.clone(), left.clone(), blocks).len();
+        let work = shared.work(indices, LoopKind::KnownBy(size.body, schedule.sharing()));
+        let cut = split::Blocks::of(&range, blocks);
         let collect_nodes = move |shared: &Loop, bee: &Bee<'_>| {
             let mut nodes = Nodes::new();
-            let map_block = |block| map(split::block(range.clone(), block, blocks));
+            let map_block = |block| map(cut.get(block));
             shared.run(&bee.context, &mut |numbers| block_tree::push_blocks(&mut nodes, numbers, op, map_block));
             nodes
         };
-        let work = shared.work(indices, LoopKind::KnownBy(key, schedule.sharing()));
-        let mut loop_over_blocks = Loop::new(0..blocks, schedule);
+        let mut loop_over_blocks = Loop::new(left, schedule);
         let bees = loop_over_blocks.take_words(bees);
         let results = self.map_parts(bees, work, |bee| collect_nodes(&loop_over_blocks, bee));
         loop_over_blocks.put_words_back();
-        drop(collect_nodes);
-        block_tree::combine_all(results.into_iter(), op)
+        results
     }
 }

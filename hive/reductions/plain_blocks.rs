@@ -39,7 +39,10 @@ pub(super) struct PlainBlocks<'r, V, M> {
 }
 
 impl<V: Send, M: Fn(Range<usize>) -> V + Sync> RegionBody for PlainBlocks<'_, V, M> {
-    const RUNS_ANYWHERE: bool = true;
+    #[inline(always)]
+    fn runs_anywhere(&self) -> bool {
+        true
+    }
 
     #[inline]
     fn run(&self, context: &RegionContext<'_>) {
@@ -79,14 +82,19 @@ impl Hive {
         // The blocks that are left are as long as if the range were only these and each bee had one of them.
         let left = |done| split::blocks(range.clone(), done..bees, bees);
         match alone {
-            RunAlone::HandOut => self.hand_out(bees, range, op, map, &mut sum),
             RunAlone::Parts(0) => self.reduce_on_team(bees, range, op, map, &mut sum),
-            RunAlone::Parts(done) if done < bees && may_be_handed_out => {
-                self.hand_out(bees, left(done), op, map, &mut sum)
+            RunAlone::Parts(done) if done < bees && !may_be_handed_out => {
+                self.reduce_on_team(bees - done, left(done), op, map, &mut sum)
             }
-            RunAlone::Parts(done) if done < bees => self.reduce_on_team(bees - done, left(done), op, map, &mut sum),
-            // Before the sum is unwrapped: the sum is dropped if dropping the closure panics.
-            RunAlone::Parts(_) => drop(map),
+            handed_out => {
+                match handed_out {
+                    RunAlone::HandOut => self.hand_out((bees, range), key, op, &map, &mut sum),
+                    RunAlone::Parts(done) if done < bees => self.hand_out((bees, left(done)), key, op, &map, &mut sum),
+                    RunAlone::Parts(_) => {}
+                }
+                // Before the sum is unwrapped: the sum is dropped if dropping the closure panics.
+                drop(map);
+            }
         }
         sum.map(NoDoublePanic::into_inner)
     }
@@ -109,25 +117,26 @@ impl Hive {
         results::take_results(bees.min(self.max_bees()), run, |partial| add_to(sum, partial, op));
     }
 
-    /// Does the same in smaller blocks, which go to the bees as they come.
+    /// Does the same in smaller blocks, which go to the bees as they come. `key`: of the loop in the table of costs. A
+    /// program has this once for each type of values, since a block is long beside a call through a pointer.
     #[cold]
     #[track_caller]
-    fn hand_out<V: Send, M: Fn(Range<usize>) -> V + Sync>(
+    fn hand_out<V: Send>(
         &self,
-        bees: usize,
-        range: Range<usize>,
-        op: &(impl Fn(V, V) -> V + Sync),
-        map: M,
+        (bees, range): (usize, Range<usize>),
+        key: u64,
+        op: &(dyn Fn(V, V) -> V + Sync),
+        map: &(dyn Fn(Range<usize>) -> V + Sync),
         sum: &mut Partial<V>,
     ) {
-        let (indices, key) = (range.len(), BodyFn::of::<PlainBlocks<'_, V, M>>().hash());
+        let indices = range.len();
         let size = LoopSize { body: key, indices, sharing: Sharing::AsTheyCome };
         let count = indices.min(self.blocks_to_hand_out(bees, size));
         let block = |number| split::block(range.clone(), number, count);
         let map_blocks = |numbers: Range<usize>| map(block(numbers.start).start..block(numbers.end - 1).end);
         let kind = LoopKind::KnownBy(key, Sharing::AsTheyCome);
         let work = LoopWork { indices, kind, is_planned: false };
-        let partial = self.reduce_by_schedule(Loop::new(0..count, Schedule::Affinity), bees, work, op, map_blocks);
+        let partial = self.reduce_by_schedule(Loop::new(0..count, Schedule::Affinity), bees, work, &op, map_blocks);
         add_to(sum, partial.map(NoDoublePanic::new), op);
     }
 

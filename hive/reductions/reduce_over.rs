@@ -48,13 +48,12 @@ impl Bee<'_> {
         let result = match reduction.cut(&range, Schedule::Static, self.bees()) {
             // A contiguous run of blocks for each bee, combined along the fixed tree.
             Cut::Blocks(blocks) => {
-                let (own, block) = (split::block(0..blocks, self.id(), self.bees()), |block| {
-                    split::block(range.clone(), block, blocks)
-                });
+                let own = split::block(0..blocks, self.id(), self.bees());
+                let cut = split::Blocks::of(&range, blocks);
                 if block_tree::is_large::<T>() {
-                    self.reduce_large(own, op, |i| map(block(i)))
+                    self.reduce_large(own, op, |i| map(cut.get(i)))
                 } else {
-                    self.reduce_small(own, op, |i| map(block(i)))
+                    self.reduce_small(own, op, |i| map(cut.get(i)))
                 }
             }
             // One contiguous block for each bee. A bee whose block is empty contributes nothing.

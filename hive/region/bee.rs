@@ -40,7 +40,10 @@ impl<F: Fn(&Bee<'_>) + Sync, const RUNS_ANYWHERE: bool> UserBody<F, RUNS_ANYWHER
 }
 
 impl<F: Fn(&Bee<'_>) + Sync, const RUNS_ANYWHERE: bool> RegionBody for UserBody<F, RUNS_ANYWHERE> {
-    const RUNS_ANYWHERE: bool = RUNS_ANYWHERE;
+    #[inline(always)]
+    fn runs_anywhere(&self) -> bool {
+        RUNS_ANYWHERE
+    }
 
     #[inline]
     /// Runs the closure as the bee of `context`, which `nesting` finds meanwhile.

@@ -22,12 +22,38 @@ pub(crate) fn block(range: Range<usize>, index: usize, total: usize) -> Range<us
 #[inline]
 pub(crate) fn blocks(range: Range<usize>, indices: Range<usize>, total: usize) -> Range<usize> {
     debug_assert!(indices.end <= total, "blocks {indices:?} of {total}");
-    let length = range.len();
-    // The first `longer_blocks` blocks have one element more than `least`.
-    let (least, longer_blocks) = (length / total, length % total);
-    // This does not overflow: the sum is at most `range.end`.
-    let start_of = |index: usize| range.start + index * least + index.min(longer_blocks);
-    start_of(indices.start)..start_of(indices.end)
+    let blocks = Blocks::of(&range, total);
+    blocks.start(indices.start)..blocks.start(indices.end)
+}
+
+/// The blocks of a range, for who asks for many of them: each takes no division.
+#[derive(Clone, Copy)]
+pub(crate) struct Blocks {
+    start: usize,
+    least: usize,
+    /// The first blocks, so many, have one element more than `least`.
+    longer_blocks: usize,
+}
+
+impl Blocks {
+    /// `total`: as in [`block`], or 0, if none is asked for.
+    #[inline]
+    pub(crate) fn of(range: &Range<usize>, total: usize) -> Self {
+        let (length, total) = (range.len(), total.max(1));
+        Self { start: range.start, least: length / total, longer_blocks: length % total }
+    }
+
+    /// The block with this number.
+    #[inline]
+    pub(crate) fn get(self, index: usize) -> Range<usize> {
+        self.start(index)..self.start(index + 1)
+    }
+
+    /// Where the block begins. (This does not overflow: the sum is at most the end of the range.)
+    #[inline]
+    fn start(self, index: usize) -> usize {
+        self.start + index * self.least + index.min(self.longer_blocks)
+    }
 }
 
 #[cfg(test)]

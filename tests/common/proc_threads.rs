@@ -1,4 +1,4 @@
-//! What Linux says about threads under /proc.
+//! What Linux says under /proc about threads, and about a process's files.
 
 use std::fs;
 
@@ -25,6 +25,12 @@ fn tids_in(directory: &str) -> Vec<i32> {
         }
         tids = again;
     }
+}
+
+/// How many files of this name the process has open.
+pub(crate) fn open_files(name: &str) -> usize {
+    let files = fs::read_dir("/proc/self/fd").expect("the kernel lists them").flatten();
+    files.filter(|file| fs::read_link(file.path()).is_ok_and(|target| target.ends_with(name))).count()
 }
 
 /// How many threads this process has.

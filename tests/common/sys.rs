@@ -81,23 +81,21 @@ pub(crate) fn end_with_parent() {
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) });
 }
 
+/// Checks what a call for a thread returned, which may have ended since its number was read: one that has been joined
+/// is listed for a moment longer.
+fn check_unless_ended(status: i32) {
+    assert!(status == 0 || Error::last_os_error().raw_os_error() == Some(libc::ESRCH), "{}", Error::last_os_error());
+}
+
 /// Sends SIGALRM to one thread of this process.
 pub(crate) fn send_sigalrm(tid: i32) {
     // SAFETY: the call only sends a signal, for which `start_alarms` has installed a handler.
     let status = unsafe { libc::syscall(libc::SYS_tgkill, std::process::id() as i32, tid, libc::SIGALRM) };
-    // The thread may have ended since its number was read.
-    let error = Error::last_os_error();
-    assert!(status == 0 || error.raw_os_error() == Some(libc::ESRCH), "{error}");
+    check_unless_ended(status as i32);
 }
 
 /// A forked child.
 pub(crate) struct Forked(i32);
-
-/// How many files of this name the process has open.
-pub(crate) fn open_files(name: &str) -> usize {
-    let files = std::fs::read_dir("/proc/self/fd").expect("the kernel lists them").flatten();
-    files.filter(|file| std::fs::read_link(file.path()).is_ok_and(|target| target.ends_with(name))).count()
-}
 
 /// Closes all files of the process from this number on.
 pub(crate) fn close_files_from(first: u32) {
@@ -241,10 +239,7 @@ pub(crate) fn bind_thread(tid: i32, cpus: &[usize]) {
         unsafe { libc::CPU_SET(cpu, &mut set) };
     }
     // SAFETY: the set is valid for this call, and 0 means the calling thread.
-    let status = unsafe { libc::sched_setaffinity(tid, size_of::<libc::cpu_set_t>(), &raw const set) };
-    // A thread that has been joined is listed for a moment longer, and may be gone by now.
-    let error = Error::last_os_error();
-    assert!(status == 0 || tid != 0 && error.raw_os_error() == Some(libc::ESRCH), "{error}");
+    check_unless_ended(unsafe { libc::sched_setaffinity(tid, size_of::<libc::cpu_set_t>(), &raw const set) });
 }
 
 /// The CPUs that the calling thread may run on. This takes much less time than to read them from /proc.

@@ -13,8 +13,9 @@ use crate::protocol::region::region_context::RegionContext;
 
 /// What every bee of a region runs.
 pub(crate) trait RegionBody: Sync {
-    /// Whether another bee may run a part of it in a bee's name, one part after another (`stand_in.rs`).
-    const RUNS_ANYWHERE: bool;
+    /// Whether another bee may run a part of it in a bee's name, one part after another (`stand_in.rs`). It depends on
+    /// the type only.
+    fn runs_anywhere(&self) -> bool;
 
     /// Runs the body on the calling thread, as the bee that `region` describes. Called by `run_part`, and by a body
     /// that contains this one and passes its own `region` on: that has begun the loop already.
@@ -24,28 +25,19 @@ pub(crate) trait RegionBody: Sync {
     /// run anywhere, it first notes in `region` that the bee will meet no other.
     #[inline(always)]
     fn run_part(&self, region: &RegionContext<'_>) {
-        if Self::RUNS_ANYWHERE {
+        if self.runs_anywhere() {
             region.begin_loop();
         }
         self.run(region);
     }
 }
 
-/// A body whose type the code that runs it does not know. A program has such code once, and not once for each of its
-/// loops; each part is one call through a pointer.
-pub(crate) struct BorrowedBody<'b, const RUNS_ANYWHERE: bool>(pub(crate) &'b (dyn Fn(&RegionContext<'_>) + Sync));
-
-impl<const RUNS_ANYWHERE: bool> RegionBody for BorrowedBody<'_, RUNS_ANYWHERE> {
-    const RUNS_ANYWHERE: bool = RUNS_ANYWHERE;
-
-    fn run(&self, region: &RegionContext<'_>) {
-        (self.0)(region);
-    }
-}
-
 /// A reference to a body is a body as well. In a team of several groups, each group's cell holds such a reference.
-impl<P: RegionBody> RegionBody for &P {
-    const RUNS_ANYWHERE: bool = P::RUNS_ANYWHERE;
+impl<P: RegionBody + ?Sized> RegionBody for &P {
+    #[inline(always)]
+    fn runs_anywhere(&self) -> bool {
+        P::runs_anywhere(self)
+    }
 
     #[inline(always)]
     fn run(&self, region: &RegionContext<'_>) {

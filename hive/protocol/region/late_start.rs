@@ -36,7 +36,10 @@ struct RestOfLoop<'b, P> {
 }
 
 impl<P: RegionBody> RegionBody for RestOfLoop<'_, P> {
-    const RUNS_ANYWHERE: bool = true;
+    #[inline(always)]
+    fn runs_anywhere(&self) -> bool {
+        true
+    }
 
     fn run(&self, region: &RegionContext<'_>) {
         // Relaxed: the start word has published it.
@@ -59,7 +62,7 @@ impl Team {
         body: &P,
         deadline: Deadline,
     ) {
-        debug_assert!(P::RUNS_ANYWHERE, "its parts may need each other");
+        debug_assert!(body.runs_anywhere(), "its parts may need each other");
         let abort_guard = AbortOnUnwind::new("in a loop whose parts the queen runs");
         let (own_group, led_parts) = queen_guard.queens_parts(self, bees);
         let word = self.region_word().next(bees);

@@ -27,7 +27,10 @@ impl<'b> PartsInTurn<'b> {
 }
 
 impl RegionBody for PartsInTurn<'_> {
-    const RUNS_ANYWHERE: bool = true;
+    #[inline(always)]
+    fn runs_anywhere(&self) -> bool {
+        true
+    }
 
     fn run(&self, region: &RegionContext<'_>) {
         if region.bees() == 1 {

@@ -20,6 +20,28 @@ use crate::protocol::worker::wake::Sleepers;
 use crate::protocol::{QueenGuard, Team};
 use crate::sync::{Activity, Counter, PartTime};
 
+/// A body as it is when its region starts. Code off the shortest path takes a `dyn StartBody`: a program has that code
+/// once, and not once for each of its loops. The body itself travels to the workers all the same, not its address.
+pub(crate) trait StartBody: RegionBody {
+    /// Runs the region: see [`Team::run_region_timed_if`].
+    fn start(&mut self, team: &Team, must_time: bool, queen_guard: &mut QueenGuard<'_>, bees: u32);
+
+    /// The same body, of a type that is not known.
+    fn as_dyn(&mut self) -> &mut dyn StartBody;
+}
+
+impl<P: RegionBody> StartBody for P {
+    #[inline(always)]
+    fn start(&mut self, team: &Team, must_time: bool, queen_guard: &mut QueenGuard<'_>, bees: u32) {
+        team.run_region_of(must_time, queen_guard, bees, self);
+    }
+
+    #[inline(always)]
+    fn as_dyn(&mut self) -> &mut dyn StartBody {
+        self
+    }
+}
+
 impl Team {
     /// Runs `body` once on each of the first `bees` bees, on the calling thread as bee 0, and returns when all have
     /// ended.
@@ -30,27 +52,34 @@ impl Team {
     /// # Panics
     /// With the panic of the bee with the lowest id among those that panicked; see `RegionPanics::end_region`.
     #[inline]
-    pub(crate) fn run_region<P: RegionBody>(&self, queen_guard: &mut QueenGuard<'_>, bees: u32, body: &mut P) {
+    pub(crate) fn run_region<P: StartBody + ?Sized>(&self, queen_guard: &mut QueenGuard<'_>, bees: u32, body: &mut P) {
         self.run_region_timed_if(false, queen_guard, bees, body);
     }
 
     /// The same; `must_time`: whether her own part is timed in any case, as that of some loops is.
     #[inline(always)]
-    #[expect(unsafe_code, reason = "lays the caller's part where the team finds it")]
-    pub(crate) fn run_region_timed_if<P: RegionBody>(
+    pub(crate) fn run_region_timed_if<P: StartBody + ?Sized>(
         &self,
         must_time: bool,
         queen_guard: &mut QueenGuard<'_>,
         bees: u32,
         body: &mut P,
     ) {
+        body.start(self, must_time, queen_guard, bees);
+    }
+
+    /// The same for a body that is stored for the workers as it is.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "lays the caller's part where the team finds it")]
+    fn run_region_of<P: RegionBody>(&self, must_time: bool, queen_guard: &mut QueenGuard<'_>, bees: u32, body: &mut P) {
         debug_assert!(bees > 1, "a team of one meets nobody");
         let start_line = self.root_line();
         let own_group = queen_guard.leader_part(self, self.fixed.root_group, start_line, bees);
+        let runs_anywhere = body.runs_anywhere();
         // Most teams are all in one group. This function is for those.
         if own_group.bees < bees {
             let (body_fn, body) = (self.body_fn_in_mode_of::<&P>(queen_guard), ptr::from_ref(body).cast());
-            return self.run_region_in_groups(must_time, queen_guard, bees, body_fn, body, P::RUNS_ANYWHERE);
+            return self.run_region_in_groups(must_time, queen_guard, bees, body_fn, body, runs_anywhere);
         }
         let body_fn = self.body_fn_in_mode_of::<P>(queen_guard);
         let abort_guard = AbortOnUnwind::new("between the start of a region and its end");
@@ -74,13 +103,13 @@ impl Team {
         // SAFETY: `store` has put a `P` there, and it stays until `stored` is dropped below.
         self.run_catching_panic(&queen, || unsafe { closure_cell.with(|body: &P| body.run_part(&queen)) });
         if let Some(part) = self.cold_parts.end(cold_part) {
-            self.end_cold_part(&queen, body_fn, P::RUNS_ANYWHERE, part);
+            self.end_cold_part(&queen, body_fn, runs_anywhere, part);
         }
         self.set_activity(0, || Activity::AtRegionEnd);
         // Her own body has ended. She waits for the workers, takes the closure back, and notes where the barrier's
         // counts stand.
         // SAFETY: the body is there until `stored` is dropped.
-        let lent_body = P::RUNS_ANYWHERE.then(|| unsafe { LentBody::new(BodyFn::of::<P>(), closure_cell) });
+        let lent_body = runs_anywhere.then(|| unsafe { LentBody::new(BodyFn::of::<P>(), closure_cell) });
         let end = self.wait_for_group(&queen, &own_group, some_asleep, lent_body);
         drop(stored);
         self.finish_group(queen_guard, &queen, &own_group, end);

@@ -39,7 +39,10 @@ pub(crate) const SPIN: WaitPolicy = WaitPolicy::Endless;
 struct ModelBody<F, const RUNS_ANYWHERE: bool>(F);
 
 impl<F: Fn(&RegionContext<'_>) + Sync, const RUNS_ANYWHERE: bool> RegionBody for ModelBody<F, RUNS_ANYWHERE> {
-    const RUNS_ANYWHERE: bool = RUNS_ANYWHERE;
+    #[inline(always)]
+    fn runs_anywhere(&self) -> bool {
+        RUNS_ANYWHERE
+    }
 
     fn run(&self, context: &RegionContext<'_>) {
         (self.0)(context);

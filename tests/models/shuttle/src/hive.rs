@@ -24,7 +24,10 @@ use crate::sync::WaitPolicy;
 struct ModelBody<F>(F);
 
 impl<F: Fn(&RegionContext<'_>) + Sync> RegionBody for ModelBody<F> {
-    const RUNS_ANYWHERE: bool = false;
+    #[inline(always)]
+    fn runs_anywhere(&self) -> bool {
+        false
+    }
 
     fn run(&self, context: &RegionContext<'_>) {
         (self.0)(context);
