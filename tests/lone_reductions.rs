@@ -16,7 +16,7 @@ use common::held_workers::{BEES, LEN, assert_all_take_part, hives, wait_until_as
 use common::process::in_own_process;
 use common::short_loops::{lone_loops, short_and_then, until_alone};
 use common::{assert_hive_works, panic_message, run_exclusively, silence_panics};
-use hive::{Hive, Reduction};
+use hive::{Hive, Reduction, Reproducibility, Schedule};
 
 #[test]
 fn a_short_reduction_wakes_nobody_and_is_no_region() {
@@ -96,20 +96,47 @@ fn a_reduction_that_turns_out_to_be_long_goes_on_on_the_team() {
     }
 }
 
+/// The same for a deterministic reduction, whatever its schedule. The result is that of one bee, bit by bit.
 #[test]
-fn a_panic_in_a_part_is_that_of_the_reduction_and_nothing_is_lost() {
+fn a_deterministic_reduction_that_turns_out_to_be_long_has_the_same_bits() {
     let _alone = run_exclusively();
-    silence_panics("part ");
-    let concat = Reduction::per_team_size(Vec::new(), |mut a: Vec<Arc<()>>, mut b| {
-        a.append(&mut b);
-        a
-    });
+    let sum = Reduction::deterministic(0.0, |a, b| a + b);
+    let numbers: Vec<f64> = (0..100 * BEES).map(|i| 1.0 / (i as f64 + 0.1)).collect();
+    let one_bee = Hive::new(1).unwrap();
+    for hive in hives() {
+        for schedule in [Schedule::Static, Schedule::Dynamic(1), Schedule::Guided(1), Schedule::Affinity] {
+            short_and_then(&hive, |is_long, times| {
+                let ran = AtomicUsize::new(0);
+                let indices = 0..BEES * times;
+                let found = hive.par_reduce((indices.clone(), schedule), &sum, |range| {
+                    ran.fetch_add(range.len(), Ordering::Relaxed);
+                    if is_long && range.start == 0 {
+                        thread::sleep(Duration::from_millis(3));
+                    }
+                    numbers[range].iter().sum::<f64>()
+                });
+                let expected = one_bee.par_reduce(indices, &sum, |range| numbers[range].iter().sum::<f64>());
+                assert_eq!((ran.into_inner(), found.to_bits()), (BEES * times, expected.to_bits()), "{schedule:?}");
+            });
+        }
+    }
+}
+
+/// Joins the lists of its values.
+fn concat(mut a: Vec<Arc<()>>, mut b: Vec<Arc<()>>) -> Vec<Arc<()>> {
+    a.append(&mut b);
+    a
+}
+
+fn check_panics_in_parts<L: Reproducibility>(
+    concat: &Reduction<L, Vec<Arc<()>>, impl Fn(Vec<Arc<()>>, Vec<Arc<()>>) -> Vec<Arc<()>> + Sync>,
+) {
     for hive in hives() {
         let witness = Arc::new(());
         for panicking in 0..BEES {
             short_and_then(&hive, |panics, times| {
                 let run = || {
-                    hive.par_reduce(0..BEES * times, &concat, |range| {
+                    hive.par_reduce(0..BEES * times, concat, |range| {
                         assert!(!panics || !range.contains(&panicking), "part {panicking}");
                         vec![Arc::clone(&witness)]
                     })
@@ -117,13 +144,30 @@ fn a_panic_in_a_part_is_that_of_the_reduction_and_nothing_is_lost() {
                 if panics {
                     assert_eq!(panic_message(|| drop(run())), format!("part {panicking}"));
                 } else {
-                    assert_eq!(run().len(), BEES);
+                    assert!(run().len() >= BEES);
                 }
                 assert_eq!(Arc::strong_count(&witness), 1);
             });
         }
-        assert_hive_works(&hive, BEES);
+        let (armed, own) = (Armed(true), Arc::clone(&witness));
+        let run = move || {
+            hive.par_reduce(0..BEES, concat, move |_| {
+                let _captured = &armed;
+                vec![Arc::clone(&own)]
+            })
+        };
+        assert_eq!(panic_message(|| drop(run())), "a drop panics as expected");
+        assert_eq!(Arc::strong_count(&witness), 1);
     }
+}
+
+#[test]
+fn a_panic_in_a_part_is_that_of_the_reduction_and_nothing_is_lost() {
+    let _alone = run_exclusively();
+    silence_panics("part ");
+    check_panics_in_parts(&Reduction::per_team_size(Vec::new(), concat));
+    check_panics_in_parts(&Reduction::unordered(Vec::new(), concat));
+    check_panics_in_parts(&Reduction::deterministic(Vec::new(), concat));
 }
 
 /// A value that panics when it is dropped, unless it is taken.

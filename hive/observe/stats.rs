@@ -37,8 +37,8 @@ pub struct Counts {
     /// without a CPU, or that are more than there are CPUs. See [`Hive::par_for`](crate::Hive::par_for).
     pub stand_ins: u64,
     /// Loops that their callers have run by themselves because that ends sooner: the workers slept, and the loop was
-    /// too short to wake them for; it was too short for a team at all; the workers had no CPU; or the hive was busy.
-    /// Counted for bee 0. See [`Hive::par_for`](crate::Hive::par_for).
+    /// too short to wake them for; it was too short for a team at all, or tried as such; the workers had no CPU; or the
+    /// hive was busy. Counted for bee 0. See [`Hive::par_for`](crate::Hive::par_for).
     pub lone_loops: u64,
     /// Tasks that the bee took from a queue and ran. The closures of a join that are run by the bee that called it are
     /// not counted.

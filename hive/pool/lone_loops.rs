@@ -12,9 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::on_drop::on_drop;
 use crate::pool::error::Error;
-use crate::pool::loop_costs::{
-    LoopCall, LoopKind, LoopSize, Sharing, is_one_to_time, is_one_to_try_alone, is_small_gain,
-};
+use crate::pool::loop_costs::{LoopCall, LoopKind, LoopSize, Sharing, is_one_to_time, is_small_gain};
 use crate::pool::regions::Start;
 use crate::pool::shared::Shared;
 use crate::protocol::QueenGuard;
@@ -97,18 +95,12 @@ impl Shared {
         let may_go_without_help = body.runs_anywhere() && gain.is_some_and(|gain| gain < GAIN_OF_LONG);
         if gain.is_some_and(is_small_gain) {
             // Too short for a team.
-            self.run_until_long(queen_guard, call, Deadline::soon(), (None, true), body.as_dyn())
-        } else if gain.is_some_and(|gain| is_one_to_try_alone(self.team.loops_of_queen(), gain)) {
-            self.run_until_long(queen_guard, call, Deadline::soon(), (Some(clock::nanos()), true), body.as_dyn())
+            self.run_until_long(queen_guard, call, Deadline::soon(), None, body.as_dyn())
+        } else if !call.is_planned && gain.is_some_and(|gain| self.is_one_to_try_alone(gain)) {
+            self.run_until_long(queen_guard, call, Deadline::soon(), Some(clock::nanos()), body.as_dyn())
         } else if let Some(begin) = self.team.help.time_if_unwanted().filter(|_| may_go_without_help) {
             // The workers' help is worth nothing at present.
-            self.run_until_long(
-                queen_guard,
-                call,
-                Deadline::new(begin, GAIN_OF_LONG),
-                (Some(begin), false),
-                body.as_dyn(),
-            )
+            self.run_until_long(queen_guard, call, Deadline::new(begin, GAIN_OF_LONG), Some(begin), body.as_dyn())
         } else if self.team.all_workers_sleep() {
             self.run_cold_loop(queen_guard, call, gain, body.as_dyn())
         } else {
@@ -218,7 +210,7 @@ impl Shared {
         let begin = clock::nanos();
         let stakes = self.stakes(call.bees, call.size);
         if let Some(deadline) = stakes.and_then(|stakes| self.deadline_alone(stakes, begin)) {
-            return self.run_until_long(queen_guard, call, deadline, (Some(begin), false), body);
+            return self.run_until_long(queen_guard, call, deadline, Some(begin), body);
         }
         self.loop_costs.forget_missed_help();
         // To make threads for new workers would take much longer than to wake them, and says nothing of that.
@@ -227,18 +219,19 @@ impl Shared {
     }
 
     /// Runs a loop alone, unless that takes until after `deadline`. `begin`: when it begins; its time is recorded then.
-    /// None: it is timed now and then. If the deadline passes all the same, it is recorded as one that is worth a team.
-    /// `is_short`: whether it is so short that nothing else about it pays.
+    /// None: it is too short to be timed more than now and then. If the deadline passes all the same, it is recorded as
+    /// one that is worth a team.
     #[inline(never)]
     fn run_until_long(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
         call: LoopCall,
         deadline: Deadline,
-        (begin, is_short): (Option<u64>, bool),
+        begin: Option<u64>,
         body: &mut dyn StartBody,
     ) -> Result<(), Error> {
         let number = self.team.count_for_queen(Counter::LoneLoops);
+        let is_short = begin.is_none();
         if !is_short {
             // If it turns out to be long and is started on the workers, what these gain is not counted.
             self.team.help.begin_loop(0);

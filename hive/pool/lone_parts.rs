@@ -1,6 +1,6 @@
-//! How the calling thread runs a short loop by itself, part after part, outside of any region: if all workers are
-//! asleep, the loop is expected to be too short to wake them for, and its body does not know which bee it runs on. It
-//! needs neither the queen lock nor a region then.
+//! How the calling thread runs a short loop by itself, part after part, outside of any region: if the loop is expected
+//! to be too short for a team, or to wake the workers for, who are all asleep, and its body does not know which bee it
+//! runs on. It needs neither the queen lock nor a region then.
 //!
 //! What a thread executes when the processor has slept it has to fetch anew from memory, line by line, and for a short
 //! loop that takes longer than the loop. So there is little to be executed here. All other loops go to `lone_loops.rs`.
@@ -32,6 +32,8 @@ pub(crate) enum RunAlone {
 #[derive(Clone, Copy)]
 pub(crate) struct LoopInParts {
     pub(crate) parts: usize,
+    /// The size of the team that would run it.
+    pub(crate) bees: usize,
     /// If the bees share it as they come, it may be cut into other parts.
     pub(crate) size: LoopSize,
 }
@@ -73,13 +75,13 @@ impl Shared {
         work: LoopInParts,
         run_part: impl FnMut(usize, &RegionContext<'_>),
     ) -> RunAlone {
-        if nesting::is_inside_any() || !matches!(self.checked_bees(work.parts), Ok(2..)) {
+        if nesting::is_inside_any() || !matches!(self.checked_bees(work.bees), Ok(2..)) {
             return RunAlone::Parts(0);
         }
-        let gain = self.loop_costs.gain(work.size, work.parts as u32);
-        let is_trial = || gain.is_some_and(|gain| is_one_to_try_alone(self.team.loops_of_queen(), gain));
-        if gain.is_some_and(is_small_gain) || is_trial() {
-            self.run_small_parts(work, run_part)
+        let gain = self.loop_costs.gain(work.size, work.bees as u32);
+        let is_small = gain.is_some_and(is_small_gain);
+        if is_small || gain.is_some_and(|gain| self.is_one_to_try_alone(gain)) {
+            self.run_small_parts(work, !is_small, run_part)
         } else if self.team.all_workers_sleep() {
             self.run_cold_parts(work, run_part)
         } else {
@@ -87,16 +89,22 @@ impl Shared {
         }
     }
 
-    /// The same for a loop that is too short for a team.
+    /// Whether this loop, which gains so little by the team, is run alone for once.
+    #[inline(always)]
+    pub(super) fn is_one_to_try_alone(&self, gain: u64) -> bool {
+        is_one_to_try_alone(gain, || self.team.loops_of_queen())
+    }
+
+    /// The same for a loop that is too short for a team, or is tried without one.
     #[inline]
     fn run_small_parts(
         self: &Arc<Self>,
         work: LoopInParts,
+        is_trial: bool,
         run_part: impl FnMut(usize, &RegionContext<'_>),
     ) -> RunAlone {
-        let is_timed = is_one_to_time(self.team.loops_of_queen());
-        self.team.count_for_queen(Counter::LoneLoops);
-        let begin = is_timed.then(clock::nanos);
+        let number = self.team.count_for_queen(Counter::LoneLoops);
+        let begin = (is_trial || is_one_to_time(number)).then(clock::nanos);
         let done = self.run_parts_until(&Deadline::soon(), work, run_part);
         if let Some(begin) = begin {
             self.record_parts(work, begin, done);
@@ -115,7 +123,7 @@ impl Shared {
         work: LoopInParts,
         run_part: impl FnMut(usize, &RegionContext<'_>),
     ) -> RunAlone {
-        let Some(stakes) = self.stakes(work.parts as u32, work.size) else { return RunAlone::Parts(0) };
+        let Some(stakes) = self.stakes(work.bees as u32, work.size) else { return RunAlone::Parts(0) };
         let is_shared = work.size.sharing == Sharing::AsTheyCome;
         if is_shared && stakes.is_long() {
             return RunAlone::HandOut;
@@ -158,8 +166,8 @@ impl Shared {
     /// Records how long it took to run so many parts, which began at `begin`.
     #[inline]
     fn record_parts(&self, work: LoopInParts, begin: u64, done: usize) {
-        let took = clock::nanos_since(begin) / done as u64;
-        self.loop_costs.record(work.size, took.saturating_mul(work.parts as u64));
+        let took = clock::nanos_since(begin).saturating_mul(work.parts as u64) / done as u64;
+        self.loop_costs.record(work.size, took);
     }
 
     /// What is at stake for a loop on a team of `bees`. None: the loop has not run yet.

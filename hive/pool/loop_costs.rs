@@ -24,7 +24,7 @@ const LOOPS_PER_TIMING: u64 = 16;
 /// Of the loops that gain little by the team, one in so many is run alone.
 const LOOPS_PER_TRIAL: u64 = 64;
 
-/// Whether to time the loop with this number, of the regions or of the loops that their callers have run alone.
+/// Whether to time the loop with this number, among the regions, the lone loops, or both.
 #[inline(always)]
 pub(super) fn is_one_to_time(number: u64) -> bool {
     is_one_in(LOOPS_PER_TIMING, number)
@@ -192,12 +192,12 @@ pub(crate) fn is_small_gain(nanos: u64) -> bool {
     nanos <= NANOS_OF_START
 }
 
-/// Whether the loop with this number, which gains so little by the team, is run alone for once, and timed. Beside
+/// Whether a loop that gains so little by the team is run alone for once, and timed, if `number` is its number. Beside
 /// workers, a part of a short loop takes so much longer for the lines of memory that come from them that the whole
 /// would never be found to be too short for a team.
 #[inline(always)]
-pub(crate) fn is_one_to_try_alone(number: u64, gain: u64) -> bool {
-    is_one_in(LOOPS_PER_TRIAL, number) && gain <= 4 * NANOS_OF_START
+pub(super) fn is_one_to_try_alone(gain: u64, number: impl FnOnce() -> u64) -> bool {
+    gain <= 4 * NANOS_OF_START && is_one_in(LOOPS_PER_TRIAL, number())
 }
 
 /// How long one thread would take for a loop of which the queen has run a part in this time, of which she was alone for

@@ -26,7 +26,7 @@ use crate::sync::Deadline;
 pub(crate) enum Start {
     /// A team of so many bees; the hive grows if it has fewer.
     Region,
-    /// The bees that there are.
+    /// A team of so many bees as well, but the hive does not grow: surplus bees take part, as in `run_team`.
     Present,
     Loop(LoopCall),
 }
@@ -124,11 +124,8 @@ impl Shared {
         // a part that waits for a task which only one of them may run.
         let start = match start {
             Start::Loop(call) if nesting::is_waited_for() => {
-                if call.is_planned {
-                    Start::Region
-                } else {
-                    Start::Present
-                }
+                // A planned loop is for just so many bees.
+                if call.is_planned { Start::Region } else { Start::Present }
             }
             _ => start,
         };
@@ -232,7 +229,7 @@ impl Shared {
     }
 
     /// Makes sure that the hive has the bees that the loop needs. If it has been made smaller since the loop was
-    /// called, the bees that are surplus take part and then park, as in `run_present`, unless the loop is planned. The
+    /// called, the bees that are surplus take part and then park, as in `run_team`, unless the loop is planned. The
     /// result is to be dropped as in `spmd_locked`.
     #[inline(always)]
     fn prepare_loop_team(self: &Arc<Self>, call: LoopCall) -> Result<ApplyResizeAtRegionEnd<'_>, Error> {

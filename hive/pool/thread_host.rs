@@ -14,8 +14,10 @@ use crate::pool::handlers::Handlers;
 
 /// A guest library that runs on a hive's threads. Its adapter finds it in the hive's handle by its type.
 pub(crate) trait Guest: Send + Sync {
-    /// Gives up the handle's share in the guest. Called on the thread that drops the hive, while the workers still run.
-    /// `is_forked`: this process is a forked child of the one that built the hive, and has none of its workers.
+    /// Gives up the handle's share in the guest, which ends with its last share. Called on the thread that drops the
+    /// hive, before the workers are terminated: they can still help, and their threads, which do not end before the
+    /// guest, are not waited for yet. `is_forked`: this process is a forked child of the one that built the hive. It
+    /// has none of the workers, so this must neither run the guest's jobs nor wait.
     fn leave(self: Box<Self>, is_forked: bool);
 
     /// The guest as a value whose type can be asked for. (From Rust 1.86 a conversion does this.)

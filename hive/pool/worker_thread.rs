@@ -83,8 +83,9 @@ impl Shared {
         if let Some(bytes) = self.config.stack_size {
             thread = thread.stack_size(bytes);
         }
-        // A new thread inherits the mask of the thread that makes it. That thread may be bound to one core of another
-        // hive, so it is unbound while it makes this one.
+        // A new thread inherits the mask of the thread that makes it, which may be bound to one core of another hive.
+        // `run_worker` sets its own, but only after a guest's code, and the system may refuse that. So this thread is
+        // unbound while it makes the new one.
         let _unpinned = pinning::unbind();
         let entry = self.thread_hosts.host_for(worker, move || owner.shared().run_worker(worker, epoch, &running));
         // The signal mask is inherited, too: the worker has to begin with its signals blocked.

@@ -377,7 +377,7 @@ impl Team {
         self.slot(0).counters.get(Counter::Regions)
     }
 
-    /// How many regions and lone loops she has run.
+    /// How many regions she has run, and lone loops she and others. It changes with each of them.
     #[inline(always)]
     pub(crate) fn loops_of_queen(&self) -> u64 {
         self.regions_of_queen() + self.slot(0).counters.get(Counter::LoneLoops)

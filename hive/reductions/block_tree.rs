@@ -2,8 +2,8 @@
 //! shape depends on the number of blocks alone, so the result is the same bit by bit, whichever bee combines which part
 //! of it. Used by all reductions that are cut into `Cut::Blocks`.
 //!
-//! It is built like a binary counter: blocks come from left to right as nodes of one block, and a new node is combined
-//! with the node to its left as soon as the two are the halves of a larger node.
+//! It is built like a binary counter: nodes come from left to right, and a new node is combined with the node to its
+//! left as soon as the two are the halves of a larger node.
 
 use std::mem::needs_drop;
 use std::ops::Range;

@@ -21,6 +21,9 @@ use crate::region::no_double_panic::NoDoublePanic;
 use crate::region::{nesting, split};
 use crate::sys::fork::with_abort_in_child;
 
+/// In so many parts, at most, the caller of a deterministic reduction runs it by herself.
+const MOST_PARTS_ALONE: usize = 8;
+
 impl Hive {
     /// Combines what `map` returns for parts of a loop, which all [`bees`](Self::bees) of the hive share out.
     ///
@@ -146,60 +149,65 @@ impl Hive {
     ) -> Option<V> {
         let (range, key) = (shared.range(), BodyFn::of::<PlainBlocks<'_, V, M>>().hash());
         let size = LoopSize { body: key, indices: range.len(), sharing: Sharing::AsTheyCome };
-        let mut nodes = Nodes::new();
+        let bees = bees.min(blocks.max(1));
+        // She looks at the time after each part.
+        let parts = bees.min(MOST_PARTS_ALONE);
+        let (mut nodes, cut) = (Nodes::new(), split::Blocks::of(&range, blocks));
         let run_part = |part, context: &RegionContext<'_>| {
-            let own = split::block(0..blocks, part, bees);
-            let cut = split::Blocks::of(&range, blocks);
-            let map_block = |block| map(cut.get(block));
-            let push = || block_tree::push_blocks(&mut nodes, own, op, map_block);
+            let own = split::block(0..blocks, part, parts);
+            let push = || block_tree::push_blocks(&mut nodes, own, op, |block| map(cut.get(block)));
             with_abort_in_child(|| nesting::within_region(context, push));
         };
         // A plan's blocks are left to their owners.
         let alone = match shared.spec.owners {
-            0 => self.shared.run_parts_alone(LoopInParts { parts: bees, size }, run_part),
+            0 => self.shared.run_parts_alone(LoopInParts { parts, bees, size }, run_part),
             _ => RunAlone::Parts(0),
         };
-        match alone {
-            RunAlone::Parts(done) if done >= bees => {
+        let left = match alone {
+            RunAlone::Parts(done) if done < parts => split::block(0..blocks, done, parts).start..blocks,
+            RunAlone::HandOut => 0..blocks,
+            RunAlone::Parts(_) => {
                 drop(map);
-                nodes.combine(op)
+                return nodes.combine(op);
             }
-            RunAlone::Parts(done) if done > 0 => {
-                let left = split::block(0..blocks, done, bees).start..blocks;
-                let mut all = self.reduce_blocks_on_team(shared, size, (left, blocks, bees), op, map);
-                all.push(nodes);
-                block_tree::combine_all(all, op)
-            }
-            RunAlone::Parts(_) | RunAlone::HandOut => block_tree::combine_all(
-                self.reduce_blocks_on_team(shared, size, (0..blocks, blocks, bees), op, map),
-                op,
-            ),
+        };
+        let has_begun = left.start > 0;
+        let as_they_come = matches!(alone, RunAlone::HandOut);
+        let mut all = self.reduce_blocks_on_team(shared, (key, as_they_come), (left, blocks, bees), op, map);
+        if has_begun {
+            all.push(nodes);
         }
+        block_tree::combine_all(all, op)
     }
 
-    /// Runs the blocks `left` of `blocks` in a loop. Returns what each bee has combined of them.
+    /// Runs the blocks `left` of `blocks` in a loop. Returns what each bee has combined of them. `key`: of the loop in
+    /// the table of costs. `as_they_come`: whether it is known that workers who are all asleep have to be woken.
     #[inline]
     #[track_caller]
     fn reduce_blocks_on_team<V: Send>(
         &self,
         shared: &Loop,
-        size: LoopSize,
+        (key, as_they_come): (u64, bool),
         (left, blocks, bees): (Range<usize>, usize, usize),
         op: &(impl Fn(V, V) -> V + Sync),
         map: impl Fn(Range<usize>) -> V + Sync,
     ) -> Vec<Nodes<V>> {
-        let range = shared.range();
+        let (range, cut) = (shared.range(), split::Blocks::of(&shared.range(), blocks));
+        let size = LoopSize {
+            body: key,
+            indices: split::blocks(range.clone(), left.clone(), blocks.max(1)).len(),
+            sharing: Sharing::AsTheyCome,
+        };
         // The result is the same whichever bee runs a block. So if the workers have to be woken, those that are there
         // need not leave to a latecomer what is its part by `Static`.
-        let schedule = if shared.is_in_blocks() && self.shared.is_to_wake_for(bees.min(blocks), size) {
+        let must_wake = || as_they_come || self.shared.is_to_wake_for(bees.min(left.len()), size);
+        let schedule = if shared.is_in_blocks() && must_wake() {
             Schedule::Affinity
         } else {
             // The user's chunk lengths are numbers of indices, and this loop runs over blocks.
-            shared.spec.schedule.in_units_of(size.indices / blocks.max(1))
+            shared.spec.schedule.in_units_of(range.len() / blocks.max(1))
         };
-        let indices = split::blocks(range.clone(), left.clone(), blocks).len();
-        let work = shared.work(indices, LoopKind::KnownBy(size.body, schedule.sharing()));
-        let cut = split::Blocks::of(&range, blocks);
+        let work = shared.work(size.indices, LoopKind::KnownBy(key, schedule.sharing()));
         let collect_nodes = move |shared: &Loop, bee: &Bee<'_>| {
             let mut nodes = Nodes::new();
             let map_block = |block| map(cut.get(block));
@@ -210,6 +218,8 @@ impl Hive {
         let bees = loop_over_blocks.take_words(bees);
         let results = self.map_parts(bees, work, |bee| collect_nodes(&loop_over_blocks, bee));
         loop_over_blocks.put_words_back();
+        // Here, because a result that is being returned would be lost if dropping the closure panics.
+        drop(collect_nodes);
         results
     }
 }

@@ -72,7 +72,7 @@ impl Hive {
         let mut sum = None;
         let key = BodyFn::of::<PlainBlocks<'_, V, M>>().hash();
         let sharing = if may_be_handed_out { Sharing::AsTheyCome } else { Sharing::EqualParts };
-        let work = LoopInParts { parts: bees, size: LoopSize { body: key, indices: range.len(), sharing } };
+        let work = LoopInParts { parts: bees, bees, size: LoopSize { body: key, indices: range.len(), sharing } };
         let alone = self.shared.run_parts_alone(work, |number, context| {
             let block = split::block(range.clone(), number, bees);
             // Which thread runs a block is not promised, so a forked child fares as it does in a worker.

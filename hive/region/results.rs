@@ -163,7 +163,8 @@ impl<'s, R> ResultSlots<'s, R> {
 
 impl<R> Drop for ResultSlots<'_, R> {
     fn drop(&mut self) {
-        // These results have not been taken, because a bee has panicked.
+        // These results have not been taken, because a bee or `take` has panicked. The thread unwinds, so a panic of a
+        // result's own drop must not end the process.
         for slot in self.written_slots().iter_mut().filter(|slot| slot.is_written) {
             slot.is_written = false;
             // SAFETY: `is_written` was set, so there is a result; it has just been cleared, so nobody else takes or

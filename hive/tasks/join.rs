@@ -186,7 +186,8 @@ where
     // SAFETY: the job stays where it is until it is unlinked below, also if `a` panics. Joins that are linked in `a`
     // are unlinked when they end, which is before `a` ends.
     unsafe { context.linked_joins.link(job.link()) };
-    // From here on the bee may share `b`, so nothing may unwind this frame.
+    // From here on the bee may share `b`, so nothing may unwind this frame. That others may wait for this bee has been
+    // noted already: joins are linked when the buffer is full, so this one is inside of others.
     let abort_guard = AbortOnUnwind::new("in a join");
     let a = catch_unwind(AssertUnwindSafe(a));
     let is_unlinked = context.linked_joins.unlink(job.link());
@@ -194,6 +195,7 @@ where
         Ok(a) if is_unlinked => a,
         a => {
             abort_guard.disarm();
+            // Ended by the function below, as the task of a buffered join is.
             context.begin_task();
             return end_shared_or_panicked(context, job.job(), is_unlinked, a);
         }

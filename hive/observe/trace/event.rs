@@ -101,7 +101,7 @@ impl Event {
     }
 
     /// The packed word: the kind in bits 0 to 7, a number of up to 24 bits in bits 8 to 31, and a number of up to 32
-    /// bits in bits 32 to 63.
+    /// bits in bits 32 to 63. The small one is never cut off: it is a team's size, which has 16 bits, or less.
     pub(crate) fn to_bits(self) -> u64 {
         let (kind, small, large) = match self {
             Self::RegionBegin { number, bees } => (0, bees, number),

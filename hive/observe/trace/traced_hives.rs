@@ -63,7 +63,8 @@ pub(crate) fn write_at_exit(hive: Weak<dyn TracedHive>) {
     extern "C" fn write_all() {
         // Unwinding must not leave a C function. If there is a panic, its message has been printed.
         let _ = catch_unwind(|| {
-            // The list is taken out, so that the lock is not held while files are written.
+            // The list is taken out: no file is written under a `ProcessLock`, since forks wait for it. (A forked
+            // child, which has this handler as well, writes nothing: see `write_final_trace`.)
             let live = TRACED_HIVES.with(|files| std::mem::take(&mut files.live));
             live.iter().filter_map(Weak::upgrade).for_each(|hive| hive.write_final_trace());
         });

@@ -146,7 +146,7 @@ impl TaskContext<'_> {
         log.write(Event::Resume { is_woken });
     }
 
-    /// Blocks until the worker is woken for the first time. Returns at once if it has been woken before.
+    /// Blocks until the worker is woken for the first time. Returns at once if that wake has been waited for before.
     ///
     /// A worker is hired PARKED, but runs its start handler before it blocks. Meanwhile it may be woken, and so be in
     /// other states. Whatever the state, its first wait on the semaphore has to be for that wake: if it slept or parked

@@ -256,8 +256,9 @@ impl Team {
         }
     }
 
-    /// Terminates worker `id`, which has been counted as hired, if `terminate_all` has been called. For a worker whose
-    /// hire was taken for a failure: then `terminate_all` may not have known of it.
+    /// Terminates worker `id`, the thread of a task pool, if `terminate_all` has been called. That may not have known
+    /// of it: if the program's function that starts threads has returned an error, the hire has failed, but the thread
+    /// may run all the same, and has been counted as hired by itself.
     pub(crate) fn terminate_if_ended(&self, id: u32) {
         let resize_state = self.resize_state.lock();
         if resize_state.is_terminated {
