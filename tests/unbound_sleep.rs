@@ -56,6 +56,11 @@ impl Subject {
     fn keep_queen_away(&self) {
         let others: Vec<_> = self.node.iter().copied().filter(|cpu| !self.own.contains(cpu)).collect();
         sys::bind(&others);
+        // The worker may have left its CPU to her before, and comes back with one of the next regions.
+        self.short_region();
+        while self.cpus_asleep() == others {
+            self.short_region();
+        }
     }
 
     fn short_region(&self) {
