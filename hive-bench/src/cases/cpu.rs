@@ -93,7 +93,7 @@ const fn clock_of(thread: libc::pid_t) -> libc::clockid_t {
 /// if none can be read is that an error.
 fn time_by_all(clocks: &[libc::clockid_t]) -> Result<Duration, String> {
     let times: Vec<_> = clocks.iter().map(|clock| time_by(*clock)).collect();
-    if !times.iter().any(Result::is_ok) { times.into_iter().sum() } else { Ok(times.into_iter().flatten().sum()) }
+    if times.iter().any(Result::is_ok) { Ok(times.into_iter().flatten().sum()) } else { times.into_iter().sum() }
 }
 
 /// CPU time so far by one of the system's clocks.
