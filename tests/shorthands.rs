@@ -170,7 +170,15 @@ fn a_loop_that_is_stopped_begins_no_more_pieces() {
         // Each bee may have been in the middle of one piece.
         assert!(!is_done && ran.swap(0, Ordering::Relaxed) < 1000, "{schedule:?}");
         assert!(!hive.par_for_until((0..10_000, schedule), &stop, |_, _| unreachable!("it has been stopped")));
-        assert!(hive.par_for_until((0..0, schedule), &stop, |_, _| unreachable!("there is no index")));
+        assert!(!hive.par_for_until((0..0, schedule), &stop, |_, _| unreachable!("there is no index")));
+        // A fault in the last index counts as one in the first.
+        let last = Stop::new();
+        let is_done = hive.par_for_until((0..10_000, schedule), &last, |range, _| {
+            if range.contains(&9_999) {
+                last.stop();
+            }
+        });
+        assert!(!is_done, "{schedule:?}");
     }
 }
 
@@ -245,6 +253,20 @@ fn two_bees_at_one_element_are_found_if_there_is_no_barrier_between() {
     if cfg!(debug_assertions) {
         let message = panic_message(|| hive.spmd(2, |bee| shared.scatter(bee, 5, bee.id() as u64)));
         assert!(message.contains("writes to element 5, and bee"), "{message}");
+    }
+    // So is a read without a barrier after the write, even if a signal orders it.
+    let read = |bee: &hive::Bee<'_>, wait: fn(&hive::Bee<'_>)| {
+        if bee.is_queen() {
+            shared.scatter(bee, 4, 17);
+            bee.signal(1);
+        }
+        wait(bee);
+        assert_eq!(shared.gather(bee, 4), 17);
+    };
+    hive.spmd(2, |bee| read(bee, |bee| bee.barrier()));
+    if cfg!(debug_assertions) {
+        let message = panic_message(|| hive.spmd(2, |bee| read(bee, |bee| bee.wait_for(0, 1))));
+        assert!(message.contains("bee 1 reads element 4, and bee 0 has written to it"), "{message}");
     }
     // Without the check either value is there.
     hive.spmd(2, |bee| shared.set(6, 10 + bee.id() as u64));

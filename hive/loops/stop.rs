@@ -77,7 +77,7 @@ impl Stop {
 
 impl Hive {
     /// As [`par_for`](Self::par_for), but once `stop` [is stopped](Stop::is_stopped), no bee begins with more indices.
-    /// Returns whether all have been run.
+    /// True: it has not been stopped, so all have been run. False: it has, even if that was in the last of them.
     ///
     /// A bee asks 32 times in each chunk, between pieces of it; so `body` is called for shorter ranges than the
     /// schedule says. With a bare range or [`Schedule::Static`] a bee's chunk is all of its part: where a deadline is
@@ -106,17 +106,9 @@ impl Hive {
     where
         F: Fn(Range<usize>, &Bee<'_>) + Sync,
     {
-        let is_cut_short = AtomicBool::new(false);
-        let is_over = |_| {
-            let is_over = stop.is_stopped();
-            if is_over {
-                // Relaxed: the loop's end orders it.
-                is_cut_short.store(true, Ordering::Relaxed);
-            }
-            is_over
-        };
-        self.run_until(work.into(), is_over, body);
-        !is_cut_short.into_inner()
+        self.run_until(work.into(), |_| stop.is_stopped(), body);
+        // Acquire: as in `is_stopped`. A deadline that nobody has met while there were indices left has stopped nothing.
+        !stop.is_stopped.load(Ordering::Acquire)
     }
 
     /// The first index of `range` for which `is_it` returns true. Bees that are ahead of one that has been found stop;

@@ -44,7 +44,7 @@ impl Shared {
         if nesting::is_inside_any() {
             return self.nested_spmd(bees, body, Start::Region);
         }
-        self.spmd_locked(&mut self.team.become_queen(), bees, body)
+        self.run_team(&mut self.team.become_queen(), bees, true, body)
     }
 
     /// Runs a region if the hive is free: see
@@ -73,31 +73,28 @@ impl Shared {
         }
         let mut queen_guard = self.team.become_queen();
         // The number may have changed while the calling thread waited to be queen.
-        match present(self)? {
-            1 => {
-                drop(queen_guard);
-                self.run_alone(body);
-                Ok(())
-            }
-            bees => {
-                let _apply_resize = ApplyResizeAtRegionEnd(self);
-                self.team.run_region(&mut queen_guard, bees, body);
-                Ok(())
-            }
+        let bees = present(self)?;
+        if bees == 1 {
+            drop(queen_guard);
+            self.run_alone(body);
+            return Ok(());
         }
+        self.run_team(&mut queen_guard, bees, false, body)
     }
 
-    /// Runs a region of at least two bees, away from the shortest path. `grows`: whether the hive grows if it has fewer
-    /// bees. If not, it has had so many a moment ago; if it has been made smaller since, the surplus bees take part and
-    /// then park, as if it had been made smaller during the region.
-    #[inline(never)]
-    fn run_team(
+    /// Runs a region of at least two bees for the holder of the queen lock. `grows`: whether the hive grows first if it
+    /// has fewer bees. If not, it has had so many a moment ago; if it has been made smaller since, the surplus bees
+    /// take part and then park, as if it had been made smaller during the region.
+    #[inline]
+    fn run_team<P: StartBody + ?Sized>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
         bees: u32,
         grows: bool,
-        body: &mut dyn StartBody,
+        body: &mut P,
     ) -> Result<(), Error> {
+        // Dropped after the region and before the caller releases the queen lock: the region of the next queen may have
+        // a pending resize of its own.
         let _apply_resize = ApplyResizeAtRegionEnd(self);
         if grows && bees > self.team.bees() {
             self.grow_to(bees)?;
@@ -155,14 +152,16 @@ impl Shared {
                 let _withdraw = on_drop(|| self.team.withdraw_announcement());
                 let _nested = self.team.mark_outside_help();
                 match start {
-                    Start::Region => self.run_team(queen_guard, bees, true, body),
-                    Start::Present => self.run_team(queen_guard, bees, false, body),
                     Start::Loop(call) => self.run_loop_as_queen(queen_guard, call, body),
+                    start => self.run_team(queen_guard, bees, matches!(start, Start::Region), body),
                 }
             };
-            // Announces the region and then runs it. None: some bee of the team is in the middle of a task.
+            // Announces the region and then runs it, if need be. None: some bee of the team is in the middle of a task,
+            // which could be waiting for the calling thread. If it is not, the announcement keeps the bees from
+            // beginning a task before they have come to the region.
             let mut announce_and_run = |queen_guard: &mut QueenGuard<'_>| {
-                self.announce_start(queen_guard, bees, is_waited_for).then(|| run(queen_guard))
+                let is_announced = !is_waited_for || self.team.try_announce_region(queen_guard, bees);
+                is_announced.then(|| run(queen_guard))
             };
             // None as well if the queen lock is not free, or if waiting for the team would close a cycle of waits
             // between hives.
@@ -171,33 +170,6 @@ impl Shared {
         };
         // A region inside a region of the same hive is always a team of one.
         if nesting::is_inside_region_of(&self.team) { None } else { with_queen_guard(&self.team, start_if_locked) }
-    }
-
-    /// Whether the calling thread, which holds the queen lock, may start a region of `bees` bees.
-    ///
-    /// If no other thread can be waiting for the calling one, it may. Otherwise, if `is_waited_for`, no bee of the team
-    /// may be in the middle of a task, because that task could be waiting for the calling thread; `try_announce_region`
-    /// checks that and keeps those bees from beginning a task before they have come to the region.
-    fn announce_start(&self, queen_guard: &QueenGuard<'_>, bees: u32, is_waited_for: bool) -> bool {
-        !is_waited_for || self.team.try_announce_region(queen_guard, bees)
-    }
-
-    /// Runs a region of at least two bees for the holder of the queen lock. Grows the hive first if it has fewer bees.
-    #[inline]
-    pub(crate) fn spmd_locked<P: RegionBody>(
-        self: &Arc<Self>,
-        queen_guard: &mut QueenGuard<'_>,
-        bees: u32,
-        body: &mut P,
-    ) -> Result<(), Error> {
-        // Dropped after the region and before the caller releases the queen lock: the region of the next queen may have
-        // a pending resize of its own.
-        let _apply_resize = ApplyResizeAtRegionEnd(self);
-        if bees > self.team.bees() {
-            self.grow_to(bees)?;
-        }
-        self.team.run_region(queen_guard, bees, body);
-        Ok(())
     }
 
     /// Runs a loop as a region. `is_timed`: whether to note how long the caller's part takes.
@@ -230,7 +202,7 @@ impl Shared {
 
     /// Makes sure that the hive has the bees that the loop needs. If it has been made smaller since the loop was
     /// called, the bees that are surplus take part and then park, as in `run_team`, unless the loop is planned. The
-    /// result is to be dropped as in `spmd_locked`.
+    /// result is to be dropped as in `run_team`.
     #[inline(always)]
     fn prepare_loop_team(self: &Arc<Self>, call: LoopCall) -> Result<ApplyResizeAtRegionEnd<'_>, Error> {
         let apply_resize = ApplyResizeAtRegionEnd(self);

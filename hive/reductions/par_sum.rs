@@ -17,7 +17,8 @@ const LANES: usize = 8;
 impl Hive {
     /// The sum of what `term` returns for the indices of a loop: `work` is what [`par_for`](Self::par_for) takes. The
     /// same bits whatever the number of bees and the schedule, as of a
-    /// [`Deterministic`](crate::reductions::reduction::Deterministic) reduction.
+    /// [`Deterministic`](crate::reductions::reduction::Deterministic) reduction. Arrays and tuples have no sum of their
+    /// own: [`par_reduce`](Self::par_reduce) adds them up.
     ///
     /// ```
     /// let x: Vec<f64> = (1..=1000).map(f64::from).collect();

@@ -19,8 +19,8 @@ use crate::region::bee::Bee;
 /// What one bee has written others are sure to see after a barrier, or after a [`Bee::wait_for`] that waits for it. Two
 /// bees that write to one element at the same time leave the value of one of them; a read meanwhile gets the old value
 /// or a new one. So `set(i, get(i) + x)` on two bees loses one of the two: for sums into places that the data decide,
-/// colour the data, so that no two bees have the same place in one phase, or use a
-/// [`PerBee`](crate::PerBee).
+/// colour the data, so that no two bees have the same place between two barriers, and `scatter(bee, i, get(i) + x)`
+/// checks that; or use a [`PerBee`](crate::PerBee).
 ///
 /// ```
 /// use hive::SharedSlice;
@@ -144,7 +144,7 @@ impl<'d, T: Word> SharedSlice<'d, T> {
         self.len == 0
     }
 
-    /// The element at `index`.
+    /// The element at `index`, whoever writes to it meanwhile: [`gather`](Self::gather) checks that nobody does.
     ///
     /// # Panics
     /// If there is none.
@@ -166,6 +166,22 @@ impl<'d, T: Word> SharedSlice<'d, T> {
         unsafe { T::store(self.element(index), value) }
     }
 
+    /// The element at `index`, which another bee may have scattered to before the last barrier, and not since. With
+    /// debug assertions that is checked: a barrier that is missing shows.
+    ///
+    /// # Panics
+    /// If there is no such element; and, with debug assertions, if another bee has scattered to it since the last
+    /// barrier.
+    #[inline]
+    #[track_caller]
+    pub fn gather(&self, bee: &Bee<'_>, index: usize) -> T {
+        if cfg!(debug_assertions) {
+            // Relaxed: a barrier has ordered the writes that are allowed, and others may be missed.
+            self.check_writer(bee, index, "reads", |writer, _| writer.load(Ordering::Relaxed));
+        }
+        self.get(index)
+    }
+
     /// Writes to the element at `index`, which no other bee writes to before the next barrier. With debug assertions
     /// that is checked, at the price of a word for each element. Writes that only a signal orders are
     /// [`set`](Self::set).
@@ -173,21 +189,18 @@ impl<'d, T: Word> SharedSlice<'d, T> {
     /// ```
     /// use hive::SharedSlice;
     ///
-    /// // A step of a radix sort: each bee knows where its numbers of each kind begin.
+    /// // A step of a radix sort. A bee's numbers of each kind go behind those of smaller kinds, and of the bees before it.
     /// let numbers: Vec<u32> = (0..100).map(|i| i * 37 % 100).collect();
     /// let kind = |number: u32| (number / 25) as usize;
-    /// let counts = hive::spmd_map(3, |bee| {
-    ///     let mut counts = [0; 4];
-    ///     numbers[bee.split(0..100)].iter().for_each(|number| counts[kind(*number)] += 1);
-    ///     counts
-    /// });
     /// let mut sorted = vec![0; 100];
     /// let shared = SharedSlice::new(&mut sorted);
     /// hive::spmd(3, |bee| {
-    ///     let smaller = |kind: usize| counts.iter().map(|of_bee| of_bee[..kind].iter().sum::<usize>()).sum::<usize>();
-    ///     let before = |kind: usize| counts[..bee.id()].iter().map(|of_bee| of_bee[kind]).sum::<usize>();
-    ///     let mut next: [usize; 4] = std::array::from_fn(|kind| smaller(kind) + before(kind));
-    ///     for number in &numbers[bee.split(0..100)] {
+    ///     let own = &numbers[bee.split(0..100)];
+    ///     let counts: [usize; 4] = std::array::from_fn(|k| own.iter().filter(|number| kind(**number) == k).count());
+    ///     let add = |a: [usize; 4], b: [usize; 4]| std::array::from_fn(|k| a[k] + b[k]);
+    ///     let (of_bees_before, of_all) = (bee.scan_exclusive([0; 4], counts, add), bee.all_reduce(counts, add));
+    ///     let mut next: [usize; 4] = std::array::from_fn(|k| of_bees_before[k] + of_all[..k].iter().sum::<usize>());
+    ///     for number in own {
     ///         let place = &mut next[kind(*number)];
     ///         shared.scatter(bee, *place, *number);
     ///         *place += 1;
@@ -204,26 +217,26 @@ impl<'d, T: Word> SharedSlice<'d, T> {
     #[doc(alias("unsafe slice", "permute", "histogram"))]
     pub fn scatter(&self, bee: &Bee<'_>, index: usize, value: T) {
         if cfg!(debug_assertions) {
-            self.check_writer(bee, index);
+            // Relaxed: of two bees, the second finds the first one's word, in whatever order.
+            self.check_writer(bee, index, "writes to", |writer, own| writer.swap(own, Ordering::Relaxed));
         }
         self.set(index, value);
     }
 
-    /// Panics if another bee has scattered to the element in this phase.
+    /// Panics if another bee has scattered to the element in this phase, by the word that `look` finds.
     #[track_caller]
-    fn check_writer(&self, bee: &Bee<'_>, index: usize) {
+    fn check_writer(&self, bee: &Bee<'_>, index: usize, does: &str, look: impl Fn(&AtomicU64, u64) -> u64) {
         const BEE_BITS: u32 = 16;
         if bee.bees() == 1 || index >= self.len {
             return;
         }
         let writers = self.writers.get_or_init(|| (0..self.len).map(|_| AtomicU64::new(0)).collect());
         let own = bee.context.phase_key() << BEE_BITS | (bee.id() as u64 & 0xffff);
-        // Relaxed: of two bees, the second finds the first one's word, in whatever order.
-        let other = writers[index].swap(own, Ordering::Relaxed);
-        let is_twice = other != own && other >> BEE_BITS == own >> BEE_BITS;
-        if is_twice {
+        let other = look(&writers[index], own);
+        if other != own && other >> BEE_BITS == own >> BEE_BITS {
             bee.context.panic_or_fail(format_args!(
-                "bee {} writes to element {index}, and bee {} has since the last barrier",
+                "bee {} {does} element {index}, and bee {} has written to it since the last barrier: a barrier is \
+                 missing, or both have computed one place (writes that a signal orders are `set`)",
                 bee.id(),
                 other & 0xffff
             ));

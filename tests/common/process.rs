@@ -111,7 +111,7 @@ fn spawn_and_wait(test: &str, variables: &[(&str, &str)]) -> (ExitStatus, String
         .args([&name_here(test), "--exact", "--nocapture", "--test-threads=1"])
         .env(CHILD_VARIABLE, test)
         .process_group(0);
-    let hive_variables = ["NUM_BEES", "PIN", "PLACES", "PROC_BIND", "SHRINK", "SPIN", "BARRIER", "CACHE", "TRACE"];
+    let hive_variables = ["NUM_BEES", "PIN", "PLACES", "PROC_BIND", "SHRINK", "SPIN", "BARRIER", "TRACE"];
     for name in hive_variables {
         command.env_remove(format!("HIVE_{name}"));
     }

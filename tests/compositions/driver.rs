@@ -84,7 +84,7 @@ impl CaseProcess {
         let (_crate, program) = around.split_once("::").expect("this module is in a crate");
         let test = format!("{program}{test}");
         command.args([&test, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD_VARIABLE, "1").process_group(0);
-        for name in ["NUM_BEES", "PIN", "PLACES", "PROC_BIND", "SHRINK", "SPIN", "BARRIER", "CACHE", "TRACE"] {
+        for name in ["NUM_BEES", "PIN", "PLACES", "PROC_BIND", "SHRINK", "SPIN", "BARRIER", "TRACE"] {
             command.env_remove(format!("HIVE_{name}"));
         }
         command.env_remove("RUST_BACKTRACE");

@@ -14,30 +14,38 @@ impl Bee<'_> {
     /// what bees pass to each other by signals lies in a [`SharedSlice`](crate::SharedSlice), or in cells of the
     /// program's own, such as mutexes.
     ///
-    /// Several sweeps in a row have to wait for the right neighbour, too, which still reads the values of the sweep
-    /// before: the example [wavefront](https://docs.rs/crate/hive-spmd) in `docs/examples` does.
-    ///
     /// ```
     /// use hive::SharedSlice;
     ///
-    /// // A sweep in place, in which each cell needs those to its left and above. Each bee has some of the columns, and
-    /// // waits for its left neighbour, row by row.
-    /// let (rows, columns) = (64, 96);
-    /// let mut grid = vec![1.0; rows * columns];
+    /// // Sweeps in place. A cell needs those to its left and above as this sweep has left them, and those to its right
+    /// // and below from the sweep before. Each bee has some of the columns, and waits for its neighbours row by row.
+    /// let (sweeps, rows, columns) = (3, 64, 96);
+    /// let sweep_row = |cells: &SharedSlice<'_, f64>, row: usize, own: std::ops::Range<usize>| {
+    ///     for cell in row * columns + own.start..row * columns + own.end {
+    ///         let beside = cells.get(cell - 1) + cells.get(cell + 1);
+    ///         cells.set(cell, (beside + cells.get(cell - columns) + cells.get(cell + columns)) / 4.0);
+    ///     }
+    /// };
+    /// let mut grid: Vec<f64> = (0..rows * columns).map(|cell| (cell % 7) as f64).collect();
+    /// let mut expected = grid.clone();
     /// let cells = SharedSlice::new(&mut grid);
     /// hive::spmd(3, |bee| {
-    ///     for row in 1..rows {
+    ///     for (sweep, row) in (0..sweeps).flat_map(|sweep| (1..rows - 1).map(move |row| (sweep, row))) {
+    ///         let step = sweep * rows + row;
     ///         if bee.id() > 0 {
-    ///             bee.wait_for(bee.id() - 1, row);
+    ///             bee.wait_for(bee.id() - 1, step);
     ///         }
-    ///         for column in bee.split(1..columns) {
-    ///             let cell = row * columns + column;
-    ///             cells.set(cell, (cells.get(cell - 1) + cells.get(cell - columns)) / 2.0 + 1.0);
+    ///         // The right neighbour has done this row in the sweep before.
+    ///         if bee.id() + 1 < bee.bees() {
+    ///             bee.wait_for(bee.id() + 1, step.saturating_sub(rows));
     ///         }
-    ///         bee.signal(row);
+    ///         sweep_row(&cells, row, bee.split(1..columns - 1));
+    ///         bee.signal(step);
     ///     }
     /// });
-    /// assert_eq!((grid[columns + 1], grid[columns + 2]), (2.0, 2.5));
+    /// let alone = SharedSlice::new(&mut expected);
+    /// (0..sweeps).flat_map(|_| 1..rows - 1).for_each(|row| sweep_row(&alone, row, 1..columns - 1));
+    /// assert_eq!(grid, expected);
     /// ```
     ///
     /// # Panics
