@@ -3,7 +3,7 @@
 
 use crate::protocol::Team;
 use crate::protocol::worker::slot::SlotState;
-use crate::sync::{Activity, BeeState, Event, RegionActivity, Snapshot};
+use crate::sync::{Activity, BeeState, Event, EventKind, RegionActivity, Snapshot};
 
 /// What the bees of a team record. All kinds are in one word, so that a team that records nothing finds that out by one
 /// comparison.
@@ -85,7 +85,7 @@ impl Team {
         self.write_activity(bee, Activity::InTask);
         task();
         slot.activity.set(before);
-        slot.log.write(Event::TaskEnd);
+        slot.log.write(Event::end(EventKind::Task));
     }
 
     /// Writes `event`, which means nothing to the watchdog, into the log of bee `bee` in a team that is traced. Called
