@@ -43,8 +43,8 @@ impl Mapping {
     /// memory.
     pub(crate) fn memory(&self) -> &[MaybeUninit<u8>] {
         // SAFETY: the memory is mapped as long as `self` exists, and `MaybeUninit<u8>` may be any bytes. Nobody writes
-        // to it meanwhile: the caller, `NumaVec::memory`, borrows its vector mutably for as long as the slice is in
-        // use.
+        // to it meanwhile: `NumaVec::new` has no elements yet, and `NumaVec::memory` borrows its vector mutably for as
+        // long as the slice is in use.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.bytes) }
     }
 }

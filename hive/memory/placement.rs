@@ -1,12 +1,14 @@
 //! On which NUMA nodes the memory of a vector is placed: `Hive::alloc` makes a `NumaVec` with its pages where a
 //! `Placement` says, and `Hive::migrate` moves them after a resize. See `docs/memory.md`.
 
+#![expect(unsafe_code, reason = "several bees fill the elements of one vector")]
+
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use crate::memory::mapping::{move_pages, page_size};
 use crate::memory::nodes::{self, NodePolicy};
-use crate::memory::numa_vec::{NumaVec, PartialVec};
+use crate::memory::numa_vec::NumaVec;
 use crate::memory::plan::Plan;
 use crate::pool::handle::Hive;
 use crate::region::no_double_panic::NoDoublePanic;
@@ -85,17 +87,22 @@ impl Hive {
         let plan = if let Placement::LikeLoop(plan) = placement { plan.clone() } else { self.plan(len) };
         let init = NoDoublePanic::new(init);
         assert_eq!(len, plan.len(), "the plan is for another number of elements");
-        let mut partial = PartialVec::new(&plan);
-        // Ask for the placement before any page is touched.
-        if let Err(why) = self.request_placement::<T>(partial.memory(), placement) {
-            let asked = if let Placement::LikeLoop(_) = placement { "LikeLoop" } else { &format!("{placement:?}") };
-            self.shared.add_warning(format!("memory is where it was touched first, and not as {asked} has it: {why}"));
-        }
-        self.spmd(plan.bees(), |bee| {
-            // In a nested region one bee fills the parts of all bees.
-            (bee.id()..plan.bees()).step_by(bee.bees()).for_each(|bee| partial.fill(bee, &*init));
-        });
-        partial.finish()
+        let place = |memory: &[_]| {
+            if let Err(why) = self.request_placement::<T>(memory, placement) {
+                let asked = if let Placement::LikeLoop(_) = placement { "LikeLoop" } else { &format!("{placement:?}") };
+                let message = format!("memory is where it was touched first, and not as {asked} has it: {why}");
+                self.shared.add_warning(message);
+            }
+        };
+        NumaVec::new(len, place, |elements| {
+            self.spmd(plan.bees(), |bee| {
+                // In a nested region one bee fills the parts of all bees.
+                for part in (bee.id()..plan.bees()).step_by(bee.bees()) {
+                    // SAFETY: each bee of the region fills other parts, and parts do not overlap.
+                    unsafe { elements.fill(plan.range(part), &*init) };
+                }
+            });
+        })
     }
 
     /// Moves the pages of `data` to the nodes where `plan` has their owners, for example after a resize. Pages whose
