@@ -139,7 +139,7 @@ impl fmt::Display for EventFields {
         }
         match kind {
             EventKind::Region => write!(f, ",\"args\":{{\"number\":{large},\"team\":{small}}}"),
-            EventKind::Barrier => write!(f, ",\"args\":{{\"number\":{large}}}"),
+            EventKind::Barrier => write!(f, ",\"args\":{{\"number\":{small}}}"),
             EventKind::Steal => {
                 let distance = ["core", "cluster", "node", "far"].get(small as usize).unwrap_or(&"far");
                 write!(f, ",\"args\":{{\"from\":{large},\"distance\":\"{distance}\"}}")
@@ -210,7 +210,7 @@ mod tests {
             MAX_ENTRIES,
             &[
                 region,
-                Event::numbered(EventKind::Barrier, 0, 1),
+                Event::numbered(EventKind::Barrier, 1, 7),
                 Event::end(EventKind::Barrier),
                 Event::begin(EventKind::QueenWait),
                 Event::end(EventKind::Region),

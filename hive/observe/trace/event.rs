@@ -2,16 +2,15 @@
 //!
 //! The protocols write events through `Team::log`, `Team::set_activity` and the slots' logs; `chrome_json.rs` turns
 //! them into the slices and instants of the file. An event is packed into one word, so that an entry of the log is two
-//! words.
-
-use crate::observe::activity::Activity;
+//! words. What the watchdog reads of each bee is such a word, too (`activity.rs`).
 
 /// What lasts on a bee from a begin to an end, or happens at one moment. "It" is the bee whose log the event is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EventKind {
-    /// It runs the body of a region. `large` is the low 32 bits of the region's epoch, `small` the size of the team.
+    /// It runs the body of a region. `large` is the low 32 bits of the region's epoch, here and in the other events of
+    /// an activity; `small` is the size of the team.
     Region,
-    /// It waits at a barrier of its region, of number `large`. The first barrier is number 1.
+    /// It waits at a barrier of its region, of number `small`. The first barrier is number 1.
     Barrier,
     /// It waits, in the middle of its region, for something that another bee of the region does and that is not a
     /// barrier. The end: the other bee has done it, or never will.
@@ -66,12 +65,16 @@ impl EventKind {
     }
 }
 
+/// The largest number in an event's 24 bits for the small one. Only numbers of barriers can be larger, which count as
+/// this one then; but a log is full before that.
+pub(crate) const MAX_SMALL: u32 = (1 << 24) - 1;
+
 /// What begins, ends or happens on a bee at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) kind: EventKind,
     pub(crate) is_end: bool,
-    /// A number of up to 24 bits. It is never cut off: it is a team's size, which has 16 bits, or less.
+    /// A number up to `MAX_SMALL`.
     pub(crate) small: u32,
     pub(crate) large: u32,
 }
@@ -94,19 +97,6 @@ impl Event {
     /// The end of a sleep, of being parked or of being blocked.
     pub(crate) fn resume(is_woken: bool) -> Self {
         Self { small: is_woken.into(), ..Self::end(EventKind::Sleep) }
-    }
-
-    /// The event that marks the beginning of an activity, in the region `region` with `bees` bees.
-    pub(crate) fn from_activity(activity: Activity, region: u32, bees: u32) -> Self {
-        match activity {
-            Activity::Idle => Self::end(EventKind::Task),
-            Activity::InTask => Self::begin(EventKind::Task),
-            Activity::InRegion(0) => Self::numbered(EventKind::Region, bees, region),
-            Activity::InRegion(_) => Self::end(EventKind::Barrier),
-            Activity::AtBarrier(number) => Self::numbered(EventKind::Barrier, 0, number),
-            Activity::AtRegionEnd => Self::begin(EventKind::QueenWait),
-            Activity::LeftRegion => Self::end(EventKind::Region),
-        }
     }
 
     /// Whether this event, which is an end, is that of what `begin` began.
