@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use crate::memory::mapping::{move_pages, page_size};
-use crate::memory::nodes::{self, NodePolicy};
+use crate::memory::nodes;
 use crate::memory::numa_vec::NumaVec;
 use crate::memory::plan::Plan;
 use crate::pool::handle::Hive;
@@ -132,7 +132,7 @@ impl Hive {
         let moved = pieces_by_node::<T>(data.memory(), plan).try_for_each(|(memory, node)| {
             // `move_pages` moves only pages that exist. Those that have not been touched yet, or have been swapped out,
             // go by the binding when they are touched.
-            nodes::bind(memory, &[node], NodePolicy::Bind)?;
+            nodes::bind(memory, &[node])?;
             move_pages(memory, node)
         });
         if let Err(why) = moved {
@@ -146,10 +146,11 @@ impl Hive {
         match placement {
             Placement::FirstTouch => Ok(()),
             _ if memory.is_empty() => Ok(()),
-            Placement::Bind(node) => nodes::bind(memory, &[node], NodePolicy::Bind),
-            Placement::Interleave => nodes::bind(memory, &self.nodes_with_cpus(), NodePolicy::Interleave),
-            Placement::LikeLoop(plan) => pieces_by_node::<T>(memory, plan)
-                .try_for_each(|(memory, node)| nodes::bind(memory, &[node], NodePolicy::Bind)),
+            Placement::Bind(node) => nodes::bind(memory, &[node]),
+            Placement::Interleave => nodes::bind(memory, &self.nodes_with_cpus()),
+            Placement::LikeLoop(plan) => {
+                pieces_by_node::<T>(memory, plan).try_for_each(|(memory, node)| nodes::bind(memory, &[node]))
+            }
         }
     }
 
