@@ -13,7 +13,8 @@ pub(crate) use pages::page_size;
 /// before, so they are still to be placed. That is why it does not come from malloc, which hands out memory again that
 /// others have touched.
 pub(crate) struct Mapping {
-    start: NonNull<u8>,
+    /// Where the memory begins: at a page boundary.
+    pub(crate) start: NonNull<u8>,
     /// How many bytes are mapped. 0: nothing is mapped, and `start` is dangling.
     bytes: usize,
 }
@@ -32,11 +33,6 @@ impl Mapping {
         let nothing = NonNull::<PageAligned>::dangling().cast();
         let start = if bytes == 0 { nothing } else { pages::map(bytes)? };
         Ok(Self { start, bytes })
-    }
-
-    /// Where the memory begins: at a page boundary.
-    pub(crate) fn start(&self) -> NonNull<u8> {
-        self.start
     }
 
     /// All of the memory, whether it has been written to or not. While the slice is in use, nobody may write to the

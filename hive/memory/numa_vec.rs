@@ -63,7 +63,7 @@ impl<T> NumaVec<T> {
             Err(error) => panic!("no memory for {len} elements of {size} bytes: {error}"),
         };
         place(mapping.memory());
-        let first = mapping.start().cast().as_ptr();
+        let first = mapping.start.cast().as_ptr();
         // SAFETY: the mapping is large enough for `len` elements, is aligned, lives longer than the slots, and nobody
         // else uses it.
         let slots = Slots::new(unsafe { slice::from_raw_parts_mut(first, len) }, 0);
@@ -74,7 +74,7 @@ impl<T> NumaVec<T> {
 
     /// Where the first element is.
     fn start(&self) -> NonNull<T> {
-        self.mapping.start().cast()
+        self.mapping.start.cast()
     }
 
     /// All of the memory, for the system to move. The mutable borrow ensures that nobody writes to it meanwhile.

@@ -57,7 +57,7 @@ pub struct Plan {
     /// All blocks begin at multiples of this number of indices. At least 1.
     multiple: usize,
     /// Where the block of each bee ends. The last end is the number of indices.
-    ends: Arc<[usize]>,
+    pub(crate) ends: Arc<[usize]>,
     /// The node of each bee; None: not known.
     nodes: Arc<[Option<usize>]>,
 }
@@ -272,11 +272,6 @@ impl Plan {
     #[track_caller]
     pub fn to_loop(&self, schedule: Schedule) -> Loop {
         Loop::new(0..self.len(), schedule).aligned(self.multiple).with_owners(self.bees())
-    }
-
-    /// Where the block of each bee ends.
-    pub(crate) fn ends(&self) -> &[usize] {
-        &self.ends
     }
 
     /// The blocks of all bees with their nodes, where neighbouring blocks on the same node are one range.

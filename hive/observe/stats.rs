@@ -18,7 +18,7 @@ use crate::observe::counters::{BeeCounters, COUNTERS, Counter};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
-    per_bee: Vec<Counts>,
+    pub(crate) per_bee: Vec<Counts>,
 }
 
 /// What one bee has done, or several together. Each count starts at 0 when the hive is built and never wraps.
@@ -138,10 +138,6 @@ impl Add for Counts {
 }
 
 impl Stats {
-    pub(crate) fn new(per_bee: Vec<Counts>) -> Self {
-        Self { per_bee }
-    }
-
     /// The counts of each bee that the hive has ever had, by the bee's number. Entry 0 is the queen's, whichever
     /// threads have been the queen.
     ///
@@ -208,7 +204,7 @@ mod tests {
         counters[1].increment(Counter::Tasks);
         counters[1].increment(Counter::StealsFromFar);
         counters[1].increment_shared(Counter::Parks);
-        let stats = Stats::new(counters.iter().map(Counts::of).collect());
+        let stats = Stats { per_bee: counters.iter().map(Counts::of).collect() };
         assert_eq!((stats.total().tasks, stats[1].steals.total(), stats.total().parks), (2, 1, 1));
         let text = stats.to_string();
         let lines: Vec<&str> = text.lines().collect();
