@@ -13,7 +13,7 @@ use crate::region::closure_size::boxed_if_large;
 use crate::region::no_double_panic::NoDoublePanic;
 use crate::region::{nesting, results};
 use crate::sys::fork::with_abort_in_child;
-use crate::tasks::detached::detached;
+use crate::tasks::owned_job::detached;
 use crate::tasks::scope::{Scope, scope};
 use crate::tasks::{blocking, enter, join};
 

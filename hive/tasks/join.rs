@@ -197,14 +197,14 @@ where
             abort_guard.disarm();
             // Ended by the function below, as the task of a buffered join is.
             context.begin_task();
-            return end_shared_or_panicked(context, job.job(), is_unlinked, a);
+            return end_shared_or_panicked(context, &job.job, is_unlinked, a);
         }
     };
     // As in `join_buffered`.
     context.share_joins();
     abort_guard.disarm();
     // SAFETY: this bee owns the job, and it has made no task of it, so nobody else runs it.
-    match catch_unwind(AssertUnwindSafe(|| unsafe { job.job().take_work() }(false))) {
+    match catch_unwind(AssertUnwindSafe(|| unsafe { job.job.take_work() }(false))) {
         Ok(b) => (a, b),
         Err(panic) => drop_and_rethrow(panic, a),
     }

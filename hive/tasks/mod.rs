@@ -8,7 +8,6 @@ pub(crate) mod async_task;
 pub(crate) mod blocking;
 pub(crate) mod caller;
 pub(crate) mod caller_queue;
-pub(crate) mod detached;
 pub(crate) mod enter;
 pub(crate) mod first_panic;
 pub(crate) mod handle;

@@ -26,7 +26,6 @@
 
 pub mod builder;
 mod completion;
-mod enter;
 pub mod global;
 pub mod handle;
 pub mod pool_bee;

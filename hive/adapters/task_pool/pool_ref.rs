@@ -10,7 +10,7 @@ use crate::pool::shared::Shared;
 use crate::protocol::tasks::fifo::Fifo;
 use crate::protocol::tasks::task::Task;
 use crate::region::closure_size::boxed_if_large;
-use crate::tasks::detached::detached;
+use crate::tasks::owned_job::detached;
 
 /// A pool as the calling thread sees it, which may be one of its threads. It stays on that thread.
 #[derive(Clone, Copy)]
