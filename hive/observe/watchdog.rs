@@ -34,17 +34,19 @@ pub(crate) struct Watchdog {
 /// Tells the thread to end, and wakes it for that.
 #[derive(Default)]
 struct StopFlag {
-    state: Mutex<StopState>,
+    state: Mutex<State>,
     /// Signalled when the thread is to end, so that it does not sleep out its pause.
     stopped: Condvar,
 }
 
-#[derive(Default)]
-struct StopState {
-    /// Whether the thread is to end.
-    is_stopped: bool,
-    /// Whether the thread is writing a report, which may take for as long as nobody reads standard error.
-    is_writing: bool,
+#[derive(Default, PartialEq)]
+enum State {
+    #[default]
+    Watching,
+    /// The thread is writing a report, which may take for as long as nobody reads standard error.
+    Writing,
+    /// The thread is to end.
+    Stopped,
 }
 
 impl Watchdog {
@@ -80,12 +82,9 @@ impl Watchdog {
     /// ends when somebody has read that.
     pub(crate) fn stop(&self) {
         let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
-        let mut state = self.stop_flag.lock();
-        state.is_stopped = true;
-        let is_writing = state.is_writing;
-        drop(state);
+        let state_before = std::mem::replace(&mut *self.stop_flag.lock(), State::Stopped);
         self.stop_flag.stopped.notify_all();
-        if !is_writing {
+        if state_before != State::Writing {
             // If the thread has panicked, its message has been printed; ending the hive must not fail because of that.
             let _ = thread.join();
         }
@@ -93,7 +92,7 @@ impl Watchdog {
 }
 
 impl StopFlag {
-    fn lock(&self) -> MutexGuard<'_, StopState> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -102,15 +101,17 @@ impl StopFlag {
         let mut progress = Progress::new(limit);
         let pause = (limit / CHECKS_PER_LIMIT).clamp(Duration::from_millis(1), Duration::from_secs(1));
         let mut state = self.lock();
-        while !state.is_stopped {
+        while *state != State::Stopped {
             state = self.stopped.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
             let report = take_snapshot().and_then(|snapshot| progress.check(&snapshot, Instant::now()));
-            if let Some(report) = report.filter(|_| !state.is_stopped) {
-                state.is_writing = true;
+            if let Some(report) = report.filter(|_| *state != State::Stopped) {
+                *state = State::Writing;
                 drop(state);
                 write_message(&format!("{hive_name}: {report}"));
                 state = self.lock();
-                state.is_writing = false;
+                if *state == State::Writing {
+                    *state = State::Watching;
+                }
             }
         }
     }

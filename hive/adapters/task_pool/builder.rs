@@ -172,25 +172,23 @@ impl PoolBuilder {
 
 /// The calling thread as bee 0 of a pool that is being built.
 struct FirstThread {
-    /// From a box each. The thread may use both at any time until it has ended, in the destructors of its thread-locals
-    /// as well, so they stay for ever if the pool is built.
-    shared: *mut Arc<Shared>,
+    /// From a box. The thread may use it and the pool at any time until it has ended, in the destructors of its
+    /// thread-locals as well, so both stay for ever if the pool is built.
     context: *mut TaskContext<'static>,
     /// The thread's share in the pool: what is still queued when the last share is given up is run there and then.
-    /// None: the thread stays to its end.
+    /// None: the thread stays to its end, and the share is never given up.
     owner: Option<LiveOwner>,
 }
 
 impl FirstThread {
     fn begin(shared: &Arc<Shared>) -> Self {
         let owner = LiveOwner::new(shared);
-        let shared = Box::into_raw(Box::new(Arc::clone(shared)));
-        // SAFETY: the box is there until the context is gone.
-        let team: &'static Team = unsafe { &(&*shared).team };
+        // SAFETY: the owner keeps it until the context is gone.
+        let team: &'static Team = unsafe { &(*Arc::as_ptr(shared)).team };
         let context = Box::into_raw(Box::new(TaskContext::new(team, 0)));
         // SAFETY: the box is there until `stop_running_tasks`.
         nesting::run_tasks_from_now_on(unsafe { &*context });
-        Self { shared, context, owner: Some(owner) }
+        Self { context, owner: Some(owner) }
     }
 
     /// The thread belongs to the pool until it has ended.
@@ -203,15 +201,12 @@ impl Drop for FirstThread {
     /// If the pool could not be built, the thread belongs to no pool again. The other threads of the pool run what this
     /// one has queued; if there are none, it does so itself.
     fn drop(&mut self) {
-        if self.owner.is_none() {
-            return;
-        }
+        let Some(owner) = self.owner.take() else { return };
+        let team = &owner.shared().team;
         // SAFETY: it is there until the end of this function.
-        let shared = unsafe { &*self.shared };
-        // SAFETY: as above.
         let context = unsafe { &*self.context };
-        shared.team.end_hiring(1);
-        if shared.team.has_worker() {
+        team.end_hiring(1);
+        if team.has_worker() {
             context.inject_remaining()
         } else {
             context.run_all()
@@ -219,8 +214,6 @@ impl Drop for FirstThread {
         nesting::stop_running_tasks(context);
         // SAFETY: it is from a box, and nothing refers to it any more.
         drop(unsafe { Box::from_raw(self.context) });
-        // SAFETY: as above.
-        drop(unsafe { Box::from_raw(self.shared) });
     }
 }
 

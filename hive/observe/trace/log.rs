@@ -140,6 +140,7 @@ pub(crate) fn nanos_since_start() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observe::trace::event::EventKind;
 
     #[test]
     fn what_is_written_is_read_in_order_and_time_does_not_go_back() {
@@ -189,11 +190,12 @@ mod tests {
         log.open(ENTRIES_PER_PAGE);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                (0..ENTRIES_PER_PAGE as u32).for_each(|number| log.write(Event::begin(EventKind::Barrier)(number)))
+                (0..ENTRIES_PER_PAGE as u32)
+                    .for_each(|number| log.write(Event::numbered(EventKind::Barrier, 0, number)))
             });
             while log.len() < ENTRIES_PER_PAGE {
                 let barriers = log.entries().map(|(_, event)| event).zip(0..);
-                barriers.for_each(|(event, number)| assert_eq!(event, Event::begin(EventKind::Barrier)(number)));
+                barriers.for_each(|(event, number)| assert_eq!(event, Event::numbered(EventKind::Barrier, 0, number)));
             }
         });
     }
