@@ -69,11 +69,7 @@ unsafe impl GenericThreadPool for &Hive {
             }
             finalize(accumulator)
         });
-        outputs
-            .into_iter()
-            .map(NoDoublePanic::into_inner)
-            .reduce(reduce)
-            .unwrap_or_else(|| unreachable!("a region has a bee"))
+        outputs.reduce(reduce).unwrap_or_else(|| unreachable!("a region has a bee"))
     }
 
     fn iter_pipeline<Output, Accum: Send>(
@@ -84,7 +80,7 @@ unsafe impl GenericThreadPool for &Hive {
         cleanup: &(impl SourceCleanup + Sync),
     ) -> Output {
         let outputs = run_pipeline(self, input_len, cleanup, |items| accum.accumulate(items));
-        reduce.accumulate_exact(outputs.into_iter().map(NoDoublePanic::into_inner))
+        reduce.accumulate_exact(outputs)
     }
 }
 
@@ -95,14 +91,15 @@ fn run_pipeline<R: Send, C: SourceCleanup + Sync>(
     input_len: usize,
     cleanup: &C,
     body: impl Fn(Items<'_, C>) -> R + Sync,
-) -> Vec<NoDoublePanic<R>> {
+) -> impl ExactSizeIterator<Item = R> {
     // An empty input has a region of one bee, because paralight needs one result.
     let bees = hive.bees().min(input_len).max(1);
-    let input = PipelineInput { ranges: WorkRanges::new(input_len, bees), bees, cleanup };
+    let input = PipelineInput { ranges: WorkRanges::new(input_len, bees), cleanup };
     let kind = LoopKind::OfBees(Sharing::AsTheyCome);
-    hive.map_parts(bees, LoopWork { indices: input_len, kind, is_planned: false }, |bee| {
+    let results = hive.map_parts(bees, LoopWork { indices: input_len, kind, is_planned: false }, |bee| {
         NoDoublePanic::new(body(Items { input: &input, bee: bee.id(), claimed: 0..0 }))
-    })
+    });
+    results.into_iter().map(NoDoublePanic::into_inner)
 }
 
 /// The input of one pipeline, as indices. When it is dropped it cleans up the items that no bee has taken: those of a
@@ -110,8 +107,6 @@ fn run_pipeline<R: Send, C: SourceCleanup + Sync>(
 struct PipelineInput<'c, C: SourceCleanup> {
     /// The indices that no bee has taken yet.
     ranges: WorkRanges,
-    /// The number of blocks in `ranges`.
-    bees: usize,
     /// paralight's function that drops items which are not processed.
     cleanup: &'c C,
 }
@@ -138,7 +133,7 @@ impl<C: SourceCleanup> PipelineInput<'_, C> {
 
 impl<C: SourceCleanup> Drop for PipelineInput<'_, C> {
     fn drop(&mut self) {
-        (0..self.bees).for_each(|bee| self.discard_rest(bee));
+        (0..self.ranges.ranges.len()).for_each(|bee| self.discard_rest(bee));
     }
 }
 
@@ -217,12 +212,12 @@ const ROUND: u16 = 0;
 /// The block for rounds to come, which `WorkRange` asks for. There are none.
 const NO_BLOCK: Range<u32> = 0..0;
 
-/// The indices of a pipeline that no bee has taken yet, in one block for each bee. A bee takes from the front of its own
-/// block, in ever smaller pieces, and then steals half of the largest block.
+/// The indices of a pipeline that no bee has taken yet, in one block for each bee. A bee takes from the front of its
+/// own block, in ever smaller pieces, and then steals half of the largest block.
 ///
 /// The blocks are those of the hive's own loops (`loops/work_range.rs`). Two things differ from a loop: a bee asks for
 /// its next indices, as an iterator does, and it may stop before none are left.
-pub(crate) struct WorkRanges {
+struct WorkRanges {
     /// One block for each bee, in units.
     ranges: Box<[WorkRange]>,
     /// The indices in units. A unit is one index unless there are more indices than a `WorkRange` can count.
@@ -231,19 +226,19 @@ pub(crate) struct WorkRanges {
 
 impl WorkRanges {
     /// All indices below `len`, in equal blocks for `bees` bees.
-    pub(crate) fn new(len: usize, bees: usize) -> Self {
+    fn new(len: usize, bees: usize) -> Self {
         let units = UnitMap::new(len, MAX_UNITS);
         let range = |bee| WorkRange::with_units(ROUND, &Dispatch::block(bee as u32, bees, units.count as u32));
         Self { ranges: (0..bees).map(range).collect(), units }
     }
 
     /// The next indices for `bee`, from its own block or stolen from another. None: all indices are taken.
-    pub(crate) fn claim(&self, bee: usize) -> Option<Range<usize>> {
+    fn claim(&self, bee: usize) -> Option<Range<usize>> {
         self.claim_own(bee, claim_amount).or_else(|| self.steal(bee))
     }
 
     /// All that is left of the block of `bee`.
-    pub(crate) fn claim_rest(&self, bee: usize) -> Option<Range<usize>> {
+    fn claim_rest(&self, bee: usize) -> Option<Range<usize>> {
         self.claim_own(bee, |left| left)
     }
 

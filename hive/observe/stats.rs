@@ -1,7 +1,7 @@
 //! `Stats`: what each bee of a hive has done so far, in numbers. `Hive::stats` makes it from the bees' counters.
 
-use std::fmt;
 use std::ops::{Add, Index};
+use std::{fmt, iter};
 
 use crate::observe::counters::{BeeCounters, COUNTERS, Counter};
 
@@ -174,18 +174,14 @@ impl Index<usize> for Stats {
 impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let total = self.total();
-        let width = |(name, sum): (&str, u64)| name.len().max(sum.to_string().len());
-        let widths = total.columns().map(width);
-        write!(f, "{:>6}", "bee")?;
-        for ((name, _), width) in total.columns().into_iter().zip(widths) {
-            write!(f, "  {name:>width$}")?;
-        }
-        writeln!(f)?;
-        let lines = self.per_bee.iter().enumerate().map(|(bee, counts)| (bee.to_string(), *counts));
-        for (name, counts) in lines.chain([("all".to_owned(), total)]) {
+        let widths = total.columns().map(|(name, sum)| name.len().max(sum.to_string().len()));
+        let row = |name: String, counts: Counts| (name, counts.columns().map(|(_, count)| count.to_string()));
+        let heading = ("bee".to_owned(), total.columns().map(|(name, _)| name.to_owned()));
+        let bees = self.per_bee.iter().enumerate().map(|(bee, counts)| row(bee.to_string(), *counts));
+        for (name, cells) in iter::once(heading).chain(bees).chain([row("all".to_owned(), total)]) {
             write!(f, "{name:>6}")?;
-            for ((_, count), width) in counts.columns().into_iter().zip(widths) {
-                write!(f, "  {count:>width$}")?;
+            for (cell, width) in cells.iter().zip(widths) {
+                write!(f, "  {cell:>width$}")?;
             }
             writeln!(f)?;
         }

@@ -15,8 +15,8 @@ use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::tasks::task::Task;
 use crate::region::nesting::rethrow;
 use crate::sys::fork::with_abort_in_child;
-use crate::tasks::first_panic::FirstPanic;
 use crate::tasks::owned_job::{Job, JobPlace, task_of};
+use crate::tasks::scope_job::FirstPanic;
 
 /// Runs `work` as a task, which `queue` queues, and returns its result when it has ended.
 ///

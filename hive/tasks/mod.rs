@@ -9,7 +9,6 @@ pub(crate) mod blocking;
 pub(crate) mod caller;
 pub(crate) mod caller_queue;
 pub(crate) mod enter;
-pub(crate) mod first_panic;
 pub(crate) mod handle;
 pub(crate) mod job_memory;
 pub(crate) mod join;

@@ -22,8 +22,7 @@ use crate::region::closure_size::boxed_if_large;
 use crate::region::nesting;
 use crate::tasks::caller_queue;
 use crate::tasks::caller_queue::CallerQueue;
-use crate::tasks::first_panic::FirstPanic;
-use crate::tasks::scope_job::{ScopeWithJobs, run_scope, task_of_scope};
+use crate::tasks::scope_job::{FirstPanic, ScopeWithJobs, run_scope, task_of_scope};
 
 /// Spawns tasks that may borrow what lives longer than the scope: see
 /// [`Hive::scope`](crate::pool::handle::Hive::scope).

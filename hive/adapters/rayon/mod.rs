@@ -49,7 +49,7 @@ use std::cell::Cell;
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rayon_core::{ThreadBuilder, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+use rayon_core::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 
 use crate::adapters::rayon::call::RayonCall;
 use crate::on_drop::on_drop;
@@ -113,11 +113,10 @@ impl Hive {
         let bees = if is_rayon_worker || n == 0 { n } else { n.max(2) };
         // The body of a region is called by all bees, through a shared reference; the locks hand `work` to the queen
         // and its result back. No thread ever waits for them.
-        let (work, result, call) =
-            (Mutex::new(Some(work)), Mutex::new(None), RayonCall::new(self.shared.team.policy()));
+        let (work, result, call) = (Mutex::new(Some(work)), Mutex::new(None), RayonCall::default());
         self.spmd(bees.min(pool.current_num_threads()), |bee| {
             if !bee.is_queen() {
-                return call.run_jobs();
+                return call.run_jobs(self.shared.team.policy());
             }
             // Declared before the closure runs, so that the bees are released even if it panics.
             let _over = call.end_on_drop();
@@ -156,7 +155,20 @@ impl Builder {
 /// Makes the calling thread rayon's worker 0, and arranges that the threads of the hive's bees become its other
 /// workers. No bee's thread exists yet.
 fn start_pool(bees: u32, handlers: &Handlers, hosts: &ThreadHosts) -> Result<Box<dyn Guest>, Error> {
-    let (pool, threads) = build_pool(bees, handlers).map_err(|cause| {
+    let mut threads = Vec::new();
+    let handlers = handlers.clone();
+    let builder = ThreadPoolBuilder::new()
+        .num_threads(bees as usize)
+        .use_current_thread()
+        .start_handler(run_bee)
+        // A panic in a job that no caller waits for goes to the hive's panic handler. If there is none, the process
+        // ends, as it does with rayon alone.
+        .panic_handler(move |panic| handlers.catch_panic(|| resume_unwind(panic)))
+        .spawn_handler(|thread| {
+            threads.push(thread);
+            Ok(())
+        });
+    let pool = builder.build().map_err(|cause| {
         let message = format!(
             "rayon's workers cannot be this hive's bees: {cause}; a thread that is rayon's worker, or has built a hive \
              with host_rayon, is that pool's for good, so build this one on a thread of its own, or without host_rayon"
@@ -199,26 +211,6 @@ thread_local! {
     static WORKER_MAIN: Cell<Option<WorkerMain>> = const { Cell::new(None) };
     /// The share in the pool that belongs to the bee on this thread.
     static HELD_POOL: Cell<Option<Arc<ThreadPool>>> = const { Cell::new(None) };
-}
-
-/// Builds a pool with `bees` workers, as many as the hive starts with bees. Returns it with its threads, which have not
-/// been run yet. The calling thread is worker 0.
-fn build_pool(bees: u32, handlers: &Handlers) -> Result<(ThreadPool, Vec<ThreadBuilder>), ThreadPoolBuildError> {
-    let mut threads = Vec::new();
-    let handlers = handlers.clone();
-    let builder = ThreadPoolBuilder::new()
-        .num_threads(bees as usize)
-        .use_current_thread()
-        .start_handler(run_bee)
-        // A panic in a job that no caller waits for goes to the hive's panic handler. If there is none, the process
-        // ends, as it does with rayon alone.
-        .panic_handler(move |panic| handlers.catch_panic(|| resume_unwind(panic)))
-        .spawn_handler(|thread| {
-            threads.push(thread);
-            Ok(())
-        });
-    let pool = builder.build()?;
-    Ok((pool, threads))
 }
 
 /// A function that runs a bee's main function on the calling thread, as the rayon worker `thread`, with a share in

@@ -9,10 +9,9 @@ use std::sync::Arc;
 use std::thread;
 
 use crate::adapters::task_pool::completion::Completion;
-use crate::adapters::task_pool::pool_bee::PoolBee;
+use crate::adapters::task_pool::pool_bee::{PoolBee, state_of, threads_of};
 use crate::adapters::task_pool::pool_ref::PoolRef;
 use crate::adapters::task_pool::resizing;
-use crate::adapters::task_pool::shared::{state_of, threads_of};
 use crate::pool::shared::Shared;
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::tasks::task::{Run, Task};

@@ -32,5 +32,4 @@ pub mod pool_bee;
 pub mod pool_ref;
 pub mod resizing;
 pub mod scope;
-mod shared;
 pub mod thread;

@@ -4,8 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::adapters::task_pool::pool_bee::{PoolBee, on_calling_bee};
-use crate::adapters::task_pool::shared::{bees_of, state_of, threads_of};
+use crate::adapters::task_pool::pool_bee::{PoolBee, bees_of, on_calling_bee, state_of, threads_of};
 use crate::pool::shared::Shared;
 use crate::protocol::tasks::fifo::Fifo;
 use crate::protocol::tasks::task::Task;
