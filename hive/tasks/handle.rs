@@ -237,7 +237,7 @@ impl Hive {
                 Some(own_context) => nesting::within_tasks(own_context, || {
                     scope(context, |scope| {
                         team.send_in_one_order(|| {
-                            worker_ids.for_each(|bee| scope.spawn_on(bee, move |_| put(bee)));
+                            worker_ids.for_each(|bee| scope.spawn_on(own_context, bee, move |_| put(bee)));
                         });
                     });
                 }),

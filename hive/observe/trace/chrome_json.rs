@@ -20,19 +20,12 @@ pub(crate) fn write_json(
     logs: &[&Log],
 ) -> io::Result<()> {
     let dropped: usize = logs.iter().map(|log| log.dropped()).sum();
-    writeln!(out, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{")?;
-    writeln!(out, "\"hive\":{},\"bees\":\"{}\",", JsonString(&build_info().to_string()), logs.len())?;
-    writeln!(
-        out,
-        "\"events kept of each bee\":\"{MAX_ENTRIES}\",\"dropped events\":\"{dropped}\"}},\"traceEvents\":["
-    )?;
+    writeln!(out, r#"{{"displayTimeUnit":"ns","otherData":{{"#)?;
+    writeln!(out, r#""hive":{},"bees":"{}","#, JsonString(&build_info().to_string()), logs.len())?;
+    writeln!(out, r#""events kept of each bee":"{MAX_ENTRIES}","dropped events":"{dropped}"}},"traceEvents":["#)?;
     let pid = process::id();
     let name = format!("{hive_name}, {} bees", logs.len());
-    write!(
-        out,
-        "{{\"ph\":\"M\",\"pid\":{pid},\"name\":\"process_name\",\"args\":{{\"name\":{}}}}}",
-        JsonString(&name)
-    )?;
+    write!(out, r#"{{"ph":"M","pid":{pid},"name":"process_name","args":{{"name":{}}}}}"#, JsonString(&name))?;
     // Slices that are still open when the file is written end at this moment.
     let end = nanos_since_start();
     let mut timeline = Timeline { out, pid, bee: 0, open_slices: Vec::new() };
@@ -61,7 +54,7 @@ impl<W: Write> Timeline<'_, W> {
         let name = if self.bee == 0 { "queen".to_owned() } else { format!("bee {}", self.bee) };
         let Self { pid, bee, .. } = self;
         write!(self.out, ",\n{{\"ph\":\"M\",\"pid\":{pid},\"tid\":{bee},")?;
-        write!(self.out, "\"name\":\"thread_name\",\"args\":{{\"name\":\"{name}\"}}}}")?;
+        write!(self.out, r#""name":"thread_name","args":{{"name":"{name}"}}}}"#)?;
         // Asked before the entries are read. If the log gets full only after that, the entries that are read may end
         // before the last one that it had room for, and a note that it is full would stand in the wrong place.
         let is_full = log.dropped() > 0;
@@ -71,7 +64,7 @@ impl<W: Write> Timeline<'_, W> {
             last = time;
         }
         if is_full {
-            self.write_line('i', last, ",\"s\":\"t\",\"name\":\"the log is full\"")?;
+            self.write_line('i', last, r#","s":"t","name":"the log is full""#)?;
         }
         // A bee that is parked while it sleeps writes that into its log only when it wakes up. Until then, the moment
         // that was marked for it tells that it is parked, and since when.
@@ -96,7 +89,7 @@ impl<W: Write> Timeline<'_, W> {
             _ if event.is_end => self.write_end(time, event),
             EventKind::TeamSize => self.write_line('C', time, EventFields(event)),
             EventKind::Steal | EventKind::Woken => {
-                self.write_line('i', time, format_args!(",\"s\":\"t\"{}", EventFields(event)))
+                self.write_line('i', time, format_args!(r#","s":"t"{}"#, EventFields(event)))
             }
             _ => {
                 self.open_slices.push(event);
@@ -132,20 +125,20 @@ impl fmt::Display for EventFields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Event { kind, is_end, small, large } = self.0;
         match kind {
-            EventKind::Sleep if is_end => return write!(f, ",\"args\":{{\"woken\":{}}}", small == 1),
+            EventKind::Sleep if is_end => return write!(f, r#","args":{{"woken":{}}}"#, small == 1),
             // An end needs no name: the format knows by the order of the events what ends.
             _ if is_end => return Ok(()),
-            _ => write!(f, ",\"name\":\"{}\"", kind.name())?,
+            _ => write!(f, r#","name":"{}""#, kind.name())?,
         }
         match kind {
-            EventKind::Region => write!(f, ",\"args\":{{\"number\":{large},\"team\":{small}}}"),
-            EventKind::Barrier => write!(f, ",\"args\":{{\"number\":{small}}}"),
+            EventKind::Region => write!(f, r#","args":{{"number":{large},"team":{small}}}"#),
+            EventKind::Barrier => write!(f, r#","args":{{"number":{small}}}"#),
             EventKind::Steal => {
                 let distance = ["core", "cluster", "node", "far"].get(small as usize).unwrap_or(&"far");
-                write!(f, ",\"args\":{{\"from\":{large},\"distance\":\"{distance}\"}}")
+                write!(f, r#","args":{{"from":{large},"distance":"{distance}"}}"#)
             }
-            EventKind::Woken => write!(f, ",\"args\":{{\"by\":{large}}}"),
-            EventKind::TeamSize => write!(f, ",\"args\":{{\"bees\":{large}}}"),
+            EventKind::Woken => write!(f, r#","args":{{"by":{large}}}"#),
+            EventKind::TeamSize => write!(f, r#","args":{{"bees":{large}}}"#),
             _ => Ok(()),
         }
     }
