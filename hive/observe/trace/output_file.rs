@@ -34,12 +34,14 @@ pub(crate) fn open_for_writing(path: &Path) -> io::Result<File> {
         return Err(error);
     }
     if metadata.is_file() {
+        #[cfg(unix)]
         if let Some(descriptor) = own_descriptor(path, &file, &metadata) {
             return Ok(descriptor);
         }
         file.set_len(0)?;
     }
     // O_NONBLOCK was needed for opening only. A write to a terminal may have to wait for it.
+    #[cfg(unix)]
     set_blocking(&file)?;
     Ok(file)
 }
@@ -78,11 +80,6 @@ fn is_writable(file: &File) -> bool {
     matches!(flags & libc::O_ACCMODE, libc::O_WRONLY | libc::O_RDWR)
 }
 
-#[cfg(not(unix))]
-fn own_descriptor(_: &Path, _: &File, _: &Metadata) -> Option<File> {
-    None
-}
-
 /// Why a file of this kind cannot hold a timeline; None if it can.
 fn unsuitable(metadata: &Metadata) -> Option<io::Error> {
     unsuitable_kind(metadata).map(|is| {
@@ -118,9 +115,4 @@ fn set_blocking(file: &File) -> io::Result<()> {
 #[cfg(not(unix))]
 fn unsuitable_kind(_: &Metadata) -> Option<&'static str> {
     None
-}
-
-#[cfg(not(unix))]
-fn set_blocking(_: &File) -> io::Result<()> {
-    Ok(())
 }
