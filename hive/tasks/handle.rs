@@ -81,13 +81,11 @@ impl Hive {
     /// `join` on a thread that does not run tasks of this hive, or is inside something else further in.
     #[cold]
     #[inline(never)]
-    fn join_from_elsewhere<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
-    where
-        A: FnOnce() -> RA + Send,
-        B: FnOnce() -> RB + Send,
-        RA: Send,
-        RB: Send,
-    {
+    fn join_from_elsewhere<RA: Send, RB: Send>(
+        &self,
+        a: impl FnOnce() -> RA + Send,
+        b: impl FnOnce() -> RB + Send,
+    ) -> (RA, RB) {
         enter::run_as_bee(&self.shared, |context| match context {
             Some(context) => join::join_from_outside(context, a, |_| b()),
             None => join::join_in_order(a, b),
