@@ -5,7 +5,7 @@
 //! `docs/hive-sets.md` describes the result.
 
 use crate::hives::hive_set::HiveSet;
-use crate::hives::layout::{HiveCpus, Layout, distribute, unit_name};
+use crate::hives::layout::{Layout, distribute, unit_name};
 use crate::memory::nodes::common_node;
 use crate::pool::build::DEFAULT_THREAD_NAME;
 use crate::pool::builder::Builder;
@@ -179,7 +179,10 @@ impl HiveSetBuilder {
             let number = leader.id();
             // The leaders are bound to their hives' first places, so each builds its hive, and touches its memory
             // first, there.
-            self.hive_builder(number, &layout.hives[number], sizes[number]).build()
+            let builder = self.placed_builder(&number.to_string(), &layout.hives[number].cpus, sizes[number]);
+            // Only hive 0 has a leader that may be unbound: the calling thread. The other leaders are bound as workers
+            // of the leaders' hive already.
+            builder.pin_queen(self.template.pin_queen && number == 0).build()
         });
         let hives = built.into_iter().collect::<Result<Vec<_>, _>>()?;
         drop(claim);
@@ -243,13 +246,6 @@ impl HiveSetBuilder {
         // rayon's worker on a leader's thread must belong to the pool of the hive that it leads, and to no other pool.
         let leaders = leaders.host_rayon(false);
         leaders.pin_queen(false).max_bees(first_cpus.len())
-    }
-
-    fn hive_builder(&self, number: usize, hive: &HiveCpus, bees: usize) -> Builder {
-        // Only hive 0 has a leader that may be unbound: the calling thread. The other leaders are bound as workers of
-        // the leaders' hive already.
-        let pin_queen = self.template.pin_queen && number == 0;
-        self.placed_builder(&number.to_string(), &hive.cpus, bees).pin_queen(pin_queen)
     }
 
     /// The builder of a hive of `bees` bees on `cpus`, one bee for each CPU, whose threads are called after `name`.

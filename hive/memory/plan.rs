@@ -2,7 +2,6 @@
 //! loops and reductions (as which a plan can be run: `From<&Plan> for Loop`) and parts of slices (`parts.rs`) all
 //! follow it, so that each bee works on memory of its own node.
 
-use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -276,12 +275,11 @@ impl Plan {
 
     /// The blocks of all bees with their nodes, where neighbouring blocks on the same node are one range.
     pub(crate) fn by_node(&self) -> impl Iterator<Item = (Range<usize>, Option<usize>)> {
-        let mut next = 0;
-        iter::from_fn(move || {
-            let node = *self.nodes.get(next)?;
-            let start = self.range(next).start;
-            next += self.nodes[next..].iter().take_while(|other| **other == node).count();
-            Some((start..self.ends[next - 1], node))
+        let mut end = 0;
+        self.nodes.chunk_by(PartialEq::eq).map(move |on_node| {
+            let first = end;
+            end += on_node.len();
+            (self.range(first).start..self.ends[end - 1], on_node[0])
         })
     }
 }
