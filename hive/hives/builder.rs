@@ -173,7 +173,7 @@ impl HiveSetBuilder {
             (layout.as_ref().map_or_else(|_| CpuMask::new(), Layout::mask), layout)
         });
         let layout = layout.map_err(|_| no_cpu_left(&machine_info))?;
-        let (sizes, warning) = self.hive_sizes(&layout, &machine_info, &environment);
+        let (sizes, warning) = self.hive_sizes(&layout, environment.bees, machine_info.usable_cpus());
         let leaders = self.leaders_builder(&layout).build()?;
         let built = leaders.spmd_map(layout.hives.len(), |leader| {
             let number = leader.id();
@@ -212,12 +212,8 @@ impl HiveSetBuilder {
     }
 
     /// The number of bees that each hive starts with, and a warning if that is not what `HIVE_NUM_BEES` asks for.
-    fn hive_sizes(
-        &self,
-        layout: &Layout,
-        machine_info: &MachineInfo,
-        environment: &Environment,
-    ) -> (Vec<usize>, Option<String>) {
+    /// `wanted` is that number.
+    fn hive_sizes(&self, layout: &Layout, wanted: Option<usize>, usable_cpus: usize) -> (Vec<usize>, Option<String>) {
         // A number in the template holds for each hive, and the environment does not matter.
         if let Some(bees) = self.template.bees {
             return (vec![bees; layout.hives.len()], None);
@@ -225,9 +221,9 @@ impl HiveSetBuilder {
         let max_bees = self.template.max_bees.unwrap_or(usize::MAX);
         let capacities: Vec<_> = layout.hives.iter().map(|hive| hive.cpus.len().min(max_bees)).collect();
         // Otherwise the bees are dealt out: as many as the environment says, or as many as the process has CPUs to use.
-        let sizes = distribute(environment.bees.unwrap_or(machine_info.usable_cpus()), &capacities);
+        let sizes = distribute(wanted.unwrap_or(usable_cpus), &capacities);
         let total = sizes.iter().sum::<usize>();
-        let overridden = environment.bees.filter(|&bees| bees != total);
+        let overridden = wanted.filter(|&bees| bees != total);
         let warning = overridden.map(|bees| {
             let hives = sizes.len();
             format!(

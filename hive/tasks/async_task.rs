@@ -161,12 +161,10 @@ impl Hive {
 }
 
 /// `run_async` for a reference to the hive that keeps it alive.
-pub(crate) fn call_by<H, R, F>(hive: H, work: F) -> AsyncTask<R>
-where
-    H: Deref<Target = Hive> + Send + 'static,
-    R: Send + 'static,
-    F: FnOnce(&Hive) -> R + Send + 'static,
-{
+pub(crate) fn call_by<R: Send + 'static>(
+    hive: impl Deref<Target = Hive> + Send + 'static,
+    work: impl FnOnce(&Hive) -> R + Send + 'static,
+) -> AsyncTask<R> {
     let shared = Arc::clone(&hive.shared);
     shared.assert_not_forked();
     let config = &shared.config;
@@ -177,9 +175,8 @@ where
 }
 
 /// The same for `spawn_async`.
-pub(crate) fn poll_by<H, F>(hive: H, future: F) -> AsyncTask<F::Output>
+pub(crate) fn poll_by<F>(hive: impl Deref<Target = Hive> + Send + 'static, future: F) -> AsyncTask<F::Output>
 where
-    H: Deref<Target = Hive> + Send + 'static,
     F: Future<Output: Send> + Send + 'static,
 {
     let shared = Arc::clone(&hive.shared);

@@ -12,23 +12,16 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::Mutex;
 
-/// The sizes of blocks. Most closures with what belongs to a task are as small as the first; those that are larger than
-/// the last get memory of their own. With what glibc adds to each piece they are half a cache line and a whole one.
-const SIZES: [usize; 2] = [24, 56];
-
-/// The layout of the blocks of a size.
-const fn layout_of(class: usize) -> Layout {
-    match Layout::from_size_align(SIZES[class], 8) {
-        Ok(layout) => layout,
-        Err(_) => unreachable!(),
-    }
-}
+/// The layouts of blocks, of 24 and 56 bytes. Most closures with what belongs to a task are as small as the first; those
+/// that are larger than the last get memory of their own. With what glibc adds to each piece they are half a cache line
+/// and a whole one.
+const LAYOUTS: [Layout; 2] = [Layout::new::<[u64; 3]>(), Layout::new::<[u64; 7]>()];
 
 /// Which size of block a `T` is put into. None: it has memory of its own.
 const fn class_of<T>() -> Option<usize> {
     let mut class = 0;
-    while class < SIZES.len() {
-        if size_of::<T>() <= SIZES[class] && align_of::<T>() <= 8 {
+    while class < LAYOUTS.len() {
+        if size_of::<T>() <= LAYOUTS[class].size() && align_of::<T>() <= LAYOUTS[class].align() {
             return Some(class);
         }
         class += 1;
@@ -69,10 +62,10 @@ struct Batch(*mut u8);
 // SAFETY: the blocks on the shelf belong to nobody else.
 unsafe impl Send for Batch {}
 
-static SHELVES: [Shelf; SIZES.len()] = [const { Mutex::new(Vec::new()) }; SIZES.len()];
+static SHELVES: [Shelf; LAYOUTS.len()] = [const { Mutex::new(Vec::new()) }; LAYOUTS.len()];
 
 thread_local! {
-    static KEPT_BLOCKS: [KeptBlocks; SIZES.len()] = const { [KeptBlocks::of_class(0), KeptBlocks::of_class(1)] };
+    static KEPT_BLOCKS: [KeptBlocks; LAYOUTS.len()] = const { [KeptBlocks::of_class(0), KeptBlocks::of_class(1)] };
 }
 
 impl KeptBlocks {
@@ -176,7 +169,7 @@ unsafe fn free_all(mut block: *mut u8, class: usize) {
         // SAFETY: as the caller promises.
         let next = unsafe { next_of(block) };
         // SAFETY: all blocks are allocated with this layout.
-        unsafe { dealloc(block, layout_of(class)) };
+        unsafe { dealloc(block, LAYOUTS[class]) };
         block = next;
     }
 }
@@ -196,10 +189,9 @@ pub(crate) fn put_on_heap<T>(value: T) -> *mut T {
 #[cold]
 #[inline(never)]
 fn new_block(class: usize) -> *mut u8 {
-    let layout = layout_of(class);
     // SAFETY: the size is not 0.
-    let block = unsafe { alloc(layout) };
-    if block.is_null() { handle_alloc_error(layout) } else { block }
+    let block = unsafe { alloc(LAYOUTS[class]) };
+    if block.is_null() { handle_alloc_error(LAYOUTS[class]) } else { block }
 }
 
 /// Takes a value off the heap.
@@ -217,7 +209,7 @@ pub(crate) unsafe fn take_out<T>(place: *mut T) -> T {
     // As in `put_on_heap`.
     if KEPT_BLOCKS.try_with(|kept| kept[class].put(place.cast(), &SHELVES[class])).is_err() {
         // SAFETY: it was allocated with this layout, and nobody else has it.
-        unsafe { dealloc(place.cast(), layout_of(class)) };
+        unsafe { dealloc(place.cast(), LAYOUTS[class]) };
     }
     value
 }
@@ -288,7 +280,7 @@ mod tests {
         // The spare batch, and then none.
         for _ in 0..BATCH {
             // SAFETY: nobody else has the block.
-            unsafe { dealloc(kept.take(&shelf).unwrap(), layout_of(1)) };
+            unsafe { dealloc(kept.take(&shelf).unwrap(), LAYOUTS[1]) };
         }
         assert!(kept.take(&shelf).is_none());
         drop(in_use);

@@ -137,8 +137,8 @@ impl PoolBuilder {
                 .map_err(BuildError::Io)?;
         }
         drop(hiring);
-        // The thread belongs to the pool until it has ended. It may use the pool and its context at any time until then,
-        // in the destructors of its thread-locals as well, so both stay for ever.
+        // The thread belongs to the pool until it has ended. It may use the pool and its context at any time until
+        // then, in the destructors of its thread-locals as well, so both stay for ever.
         mem::forget(first_thread);
         resizing::begin(&pool.shared);
         Ok(pool)
