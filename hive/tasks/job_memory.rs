@@ -12,9 +12,9 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::Mutex;
 
-/// The layouts of blocks, of 24 and 56 bytes. Most closures with what belongs to a task are as small as the first; those
-/// that are larger than the last get memory of their own. With what glibc adds to each piece they are half a cache line
-/// and a whole one.
+/// The layouts of blocks, of 24 and 56 bytes. Most closures with what belongs to a task are as small as the first;
+/// those that are larger than the last get memory of their own. With what glibc adds to each piece they are half a
+/// cache line and a whole one.
 const LAYOUTS: [Layout; 2] = [Layout::new::<[u64; 3]>(), Layout::new::<[u64; 7]>()];
 
 /// Which size of block a `T` is put into. None: it has memory of its own.
