@@ -16,12 +16,12 @@ pub(crate) use std::thread::{panicking as is_unwinding, sleep as nap, yield_now 
 
 pub(crate) use crossbeam_deque::{Injector, Steal, Stealer, Worker};
 
-pub(crate) use crate::observe::activity::{Activity, ActivityCell, BeeState, RegionActivity, Snapshot};
+pub(crate) use crate::observe::activity::{Activity, ActivityCell, BeeState, Snapshot};
 pub(crate) use crate::observe::cold_parts::ColdParts;
 pub(crate) use crate::observe::counters::{BeeCounters, Counter};
 pub(crate) use crate::observe::help::{Help, HelpOfLoop};
 pub(crate) use crate::observe::in_flight::InFlight;
-pub(crate) use crate::observe::trace::event::Event;
+pub(crate) use crate::observe::trace::event::{Event, EventKind};
 pub(crate) use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
 pub(crate) use crate::observe::wake_delay::WakeDelay;
 pub(crate) use crate::on_drop::on_drop;

@@ -8,5 +8,3 @@ pub mod paralight;
 #[cfg(feature = "rayon")]
 pub mod rayon;
 pub mod task_pool;
-#[cfg(feature = "paralight")]
-pub(crate) mod work_ranges;

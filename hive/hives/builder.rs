@@ -5,7 +5,7 @@
 //! `docs/hive-sets.md` describes the result.
 
 use crate::hives::hive_set::HiveSet;
-use crate::hives::layout::{HiveCpus, Layout, distribute, unit_name};
+use crate::hives::layout::{Layout, distribute, unit_name};
 use crate::memory::nodes::common_node;
 use crate::pool::build::DEFAULT_THREAD_NAME;
 use crate::pool::builder::Builder;
@@ -173,13 +173,16 @@ impl HiveSetBuilder {
             (layout.as_ref().map_or_else(|_| CpuMask::new(), Layout::mask), layout)
         });
         let layout = layout.map_err(|_| no_cpu_left(&machine_info))?;
-        let (sizes, warning) = self.hive_sizes(&layout, &machine_info, &environment);
+        let (sizes, warning) = self.hive_sizes(&layout, environment.bees, machine_info.usable_cpus());
         let leaders = self.leaders_builder(&layout).build()?;
         let built = leaders.spmd_map(layout.hives.len(), |leader| {
             let number = leader.id();
             // The leaders are bound to their hives' first places, so each builds its hive, and touches its memory
             // first, there.
-            self.hive_builder(number, &layout.hives[number], sizes[number]).build()
+            let builder = self.placed_builder(&number.to_string(), &layout.hives[number].cpus, sizes[number]);
+            // Only hive 0 has a leader that may be unbound: the calling thread. The other leaders are bound as workers
+            // of the leaders' hive already.
+            builder.pin_queen(self.template.pin_queen && number == 0).build()
         });
         let hives = built.into_iter().collect::<Result<Vec<_>, _>>()?;
         drop(claim);
@@ -209,12 +212,8 @@ impl HiveSetBuilder {
     }
 
     /// The number of bees that each hive starts with, and a warning if that is not what `HIVE_NUM_BEES` asks for.
-    fn hive_sizes(
-        &self,
-        layout: &Layout,
-        machine_info: &MachineInfo,
-        environment: &Environment,
-    ) -> (Vec<usize>, Option<String>) {
+    /// `wanted` is that number.
+    fn hive_sizes(&self, layout: &Layout, wanted: Option<usize>, usable_cpus: usize) -> (Vec<usize>, Option<String>) {
         // A number in the template holds for each hive, and the environment does not matter.
         if let Some(bees) = self.template.bees {
             return (vec![bees; layout.hives.len()], None);
@@ -222,9 +221,9 @@ impl HiveSetBuilder {
         let max_bees = self.template.max_bees.unwrap_or(usize::MAX);
         let capacities: Vec<_> = layout.hives.iter().map(|hive| hive.cpus.len().min(max_bees)).collect();
         // Otherwise the bees are dealt out: as many as the environment says, or as many as the process has CPUs to use.
-        let sizes = distribute(environment.bees.unwrap_or(machine_info.usable_cpus()), &capacities);
+        let sizes = distribute(wanted.unwrap_or(usable_cpus), &capacities);
         let total = sizes.iter().sum::<usize>();
-        let overridden = environment.bees.filter(|&bees| bees != total);
+        let overridden = wanted.filter(|&bees| bees != total);
         let warning = overridden.map(|bees| {
             let hives = sizes.len();
             format!(
@@ -243,13 +242,6 @@ impl HiveSetBuilder {
         // rayon's worker on a leader's thread must belong to the pool of the hive that it leads, and to no other pool.
         let leaders = leaders.host_rayon(false);
         leaders.pin_queen(false).max_bees(first_cpus.len())
-    }
-
-    fn hive_builder(&self, number: usize, hive: &HiveCpus, bees: usize) -> Builder {
-        // Only hive 0 has a leader that may be unbound: the calling thread. The other leaders are bound as workers of
-        // the leaders' hive already.
-        let pin_queen = self.template.pin_queen && number == 0;
-        self.placed_builder(&number.to_string(), &hive.cpus, bees).pin_queen(pin_queen)
     }
 
     /// The builder of a hive of `bees` bees on `cpus`, one bee for each CPU, whose threads are called after `name`.

@@ -90,19 +90,10 @@ pub(crate) fn unit_name(unit_kind: PlaceUnit) -> &'static str {
 /// are left. Each hive gets at least one bee, even if its capacity is 0 or `total` is too small.
 pub(crate) fn distribute(total: usize, capacities: &[usize]) -> Vec<usize> {
     let mut sizes = vec![1; capacities.len()];
-    let mut remaining = total.saturating_sub(capacities.len());
-    while remaining > 0 {
-        let remaining_before = remaining;
-        for (size, capacity) in sizes.iter_mut().zip(capacities) {
-            if remaining > 0 && *size < *capacity {
-                *size += 1;
-                remaining -= 1;
-            }
-        }
-        // A round that gave out nothing: all hives are full.
-        if remaining == remaining_before {
-            break;
-        }
+    for _ in sizes.len()..total {
+        let with_room = sizes.iter_mut().zip(capacities).filter(|(size, capacity)| **size < **capacity);
+        let Some((smallest, _)) = with_room.min_by_key(|(size, _)| **size) else { break };
+        *smallest += 1;
     }
     sizes
 }

@@ -36,9 +36,7 @@ impl Hive {
         let slots = Slots::new(results.spare_capacity_mut(), range.start);
         self.run_weighted(work, 1, |range, _| {
             // SAFETY: the loop runs each of its indices at most once.
-            let mut filling = unsafe { slots.begin(range.clone()) };
-            range.for_each(|index| filling.push(map(index)));
-            filling.end();
+            unsafe { slots.fill(range, &map) };
         });
         let filled = slots.all_filled();
         assert_eq!(filled, range.len(), "a loop that has run each index");
@@ -78,8 +76,8 @@ impl Hive {
     }
 }
 
-/// The memory of a vector's elements, which a loop fills.
-struct Slots<R> {
+/// The memory of a vector's elements, which several threads fill. `Hive::alloc` uses it, too.
+pub(crate) struct Slots<R> {
     first: *mut MaybeUninit<R>,
     /// The index whose result is the first element.
     start: usize,
@@ -93,28 +91,38 @@ struct Slots<R> {
 unsafe impl<R: Send> Sync for Slots<R> {}
 
 impl<R> Slots<R> {
-    fn new(slots: &mut [MaybeUninit<R>], start: usize) -> Self {
+    pub(crate) fn new(slots: &mut [MaybeUninit<R>], start: usize) -> Self {
         Self { first: slots.as_mut_ptr(), start, filled: AtomicUsize::new(0), parts: Mutex::new(Vec::new()) }
     }
 
-    /// Begins to fill the elements of these indices.
+    /// Fills the elements of these indices with what `make` returns for them.
     ///
     /// # Safety
     /// There are such elements, and nobody else fills them.
-    unsafe fn begin(&self, range: Range<usize>) -> Filling<'_, R> {
+    #[inline(always)]
+    pub(crate) unsafe fn fill(&self, range: Range<usize>, make: impl Fn(usize) -> R) {
         let start = range.start - self.start;
         // SAFETY: the caller promises it.
         let slots = unsafe { std::slice::from_raw_parts_mut(self.first.wrapping_add(start), range.len()) };
-        Filling { all: self, start, slots, filled: 0 }
+        let mut filling = Filling { slots, filled: 0 };
+        for index in range {
+            filling.slots[filling.filled].write(make(index));
+            filling.filled += 1;
+        }
+        // Relaxed: as in `all_filled`.
+        self.filled.fetch_add(filling.filled, Ordering::Relaxed);
+        if needs_drop::<R>() {
+            let part = start..start + filling.filled;
+            self.parts.lock().unwrap_or_else(PoisonError::into_inner).push(part);
+        }
+        forget(filling);
     }
 
     /// How many elements are filled, after the loop. They are the caller's from now on.
-    fn all_filled(self) -> usize {
+    pub(crate) fn all_filled(mut self) -> usize {
+        self.parts.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
         // Relaxed: the loop's end orders it.
-        let filled = self.filled.load(Ordering::Relaxed);
-        let mut this = self;
-        this.parts.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
-        filled
+        self.filled.load(Ordering::Relaxed)
     }
 }
 
@@ -132,30 +140,8 @@ impl<R> Drop for Slots<R> {
 
 /// A part of the elements, while it is being filled.
 struct Filling<'s, R> {
-    all: &'s Slots<R>,
-    /// The place of the part's first element among all.
-    start: usize,
     slots: &'s mut [MaybeUninit<R>],
     filled: usize,
-}
-
-impl<R> Filling<'_, R> {
-    #[inline(always)]
-    fn push(&mut self, result: R) {
-        self.slots[self.filled].write(result);
-        self.filled += 1;
-    }
-
-    /// The part is complete.
-    fn end(self) {
-        // Relaxed: as in `all_filled`.
-        self.all.filled.fetch_add(self.filled, Ordering::Relaxed);
-        if needs_drop::<R>() {
-            let part = self.start..self.start + self.filled;
-            self.all.parts.lock().unwrap_or_else(PoisonError::into_inner).push(part);
-        }
-        forget(self);
-    }
 }
 
 impl<R> Drop for Filling<'_, R> {

@@ -13,7 +13,8 @@ pub(crate) use pages::page_size;
 /// before, so they are still to be placed. That is why it does not come from malloc, which hands out memory again that
 /// others have touched.
 pub(crate) struct Mapping {
-    start: NonNull<u8>,
+    /// Where the memory begins: at a page boundary.
+    pub(crate) start: NonNull<u8>,
     /// How many bytes are mapped. 0: nothing is mapped, and `start` is dangling.
     bytes: usize,
 }
@@ -34,17 +35,12 @@ impl Mapping {
         Ok(Self { start, bytes })
     }
 
-    /// Where the memory begins: at a page boundary.
-    pub(crate) fn start(&self) -> NonNull<u8> {
-        self.start
-    }
-
     /// All of the memory, whether it has been written to or not. While the slice is in use, nobody may write to the
     /// memory.
     pub(crate) fn memory(&self) -> &[MaybeUninit<u8>] {
         // SAFETY: the memory is mapped as long as `self` exists, and `MaybeUninit<u8>` may be any bytes. Nobody writes
-        // to it meanwhile: the caller, `NumaVec::memory`, borrows its vector mutably for as long as the slice is in
-        // use.
+        // to it meanwhile: `NumaVec::new` has no elements yet, and `NumaVec::memory` borrows its vector mutably for as
+        // long as the slice is in use.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.bytes) }
     }
 }

@@ -4,15 +4,6 @@
 
 use std::mem::MaybeUninit;
 
-/// How to spread the pages of some memory over nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NodePolicy {
-    /// On the one node, or where there is room if that is full.
-    Bind,
-    /// On each of several nodes in turn.
-    Interleave,
-}
-
 /// The NUMA nodes whose memory this process may use, by the system's numbers, in rising order. Nodes without CPUs are
 /// included. Empty if the nodes are not known: where hwloc cannot read the machine, or, without the feature `hwloc`, on
 /// systems other than Linux.
@@ -44,11 +35,11 @@ pub(crate) fn common_node(cpus: &[usize]) -> Option<usize> {
 /// No kernel has nodes with numbers from here on: Linux can be built for up to so many (`CONFIG_NODES_SHIFT`).
 const MAX_NODES: usize = 1 << 10;
 
-/// Binds `memory` to `nodes`: its pages will be there if they are touched from now on. An error says why the memory
-/// could not be bound.
-pub(crate) fn bind(memory: &[MaybeUninit<u8>], nodes: &[usize], policy: NodePolicy) -> Result<(), String> {
+/// Binds `memory` to `nodes`: its pages will be there if they are touched from now on, or where there is room if these
+/// nodes are full. If there are several, they are on each in turn. An error says why the memory could not be bound.
+pub(crate) fn bind(memory: &[MaybeUninit<u8>], nodes: &[usize]) -> Result<(), String> {
     check(nodes, &memory_nodes())?;
-    source::bind(memory, nodes, policy)
+    source::bind(memory, nodes)
 }
 
 /// Checks that there may be such nodes. Where none are `known`, the system is asked, but for no number that it cannot
@@ -71,7 +62,6 @@ mod source {
     use hwlocality::memory::nodeset::NodeSet;
     use hwlocality::object::types::ObjectType;
 
-    use crate::memory::nodes::NodePolicy;
     use crate::sys::process::ProcessCell;
     use crate::topology::hwloc::{HwlocTopology, nearest_node};
 
@@ -95,17 +85,14 @@ mod source {
     }
 
     /// See `super::bind`. The nodes are known to exist, or no nodes are known.
-    pub(crate) fn bind(memory: &[MaybeUninit<u8>], nodes: &[usize], policy: NodePolicy) -> Result<(), String> {
+    pub(crate) fn bind(memory: &[MaybeUninit<u8>], nodes: &[usize]) -> Result<(), String> {
         let topology = machine()?;
         if !topology.is_this_system() {
             return Err("hwloc describes another machine".to_owned());
         }
+        let policy = if nodes.len() == 1 { MemoryBindingPolicy::Bind } else { MemoryBindingPolicy::Interleave };
         let nodes: Option<NodeSet> = nodes.iter().map(|node| BitmapIndex::try_from(*node).ok()).collect();
         let nodes = nodes.ok_or("hwloc does not know numbers as large as these")?;
-        let policy = match policy {
-            NodePolicy::Bind => MemoryBindingPolicy::Bind,
-            NodePolicy::Interleave => MemoryBindingPolicy::Interleave,
-        };
         // Not a strict binding: with one, the system would kill the process if a node is full.
         let flags = MemoryBindingFlags::empty();
         topology.bind_memory_area(memory, &nodes, policy, flags).map_err(|error| error.to_string())
@@ -119,7 +106,6 @@ mod source {
     use std::{io, iter};
 
     use crate::memory::mapping::page_size;
-    use crate::memory::nodes::NodePolicy;
     use crate::sys::process::ProcessCell;
     use crate::topology::numa_nodes::NumaNodes;
     use crate::topology::{numa_nodes, sysfs};
@@ -141,12 +127,9 @@ mod source {
     }
 
     /// See `super::bind`. The nodes are known to exist, or no nodes are known.
-    pub(crate) fn bind(memory: &[MaybeUninit<u8>], nodes: &[usize], policy: NodePolicy) -> Result<(), String> {
-        let policy = match policy {
-            // Not MPOL_BIND, with which the system would kill the process if a node is full.
-            NodePolicy::Bind => libc::MPOL_PREFERRED,
-            NodePolicy::Interleave => libc::MPOL_INTERLEAVE,
-        };
+    pub(crate) fn bind(memory: &[MaybeUninit<u8>], nodes: &[usize]) -> Result<(), String> {
+        // Not MPOL_BIND, with which the system would kill the process if a node is full.
+        let policy = if nodes.len() == 1 { libc::MPOL_PREFERRED } else { libc::MPOL_INTERLEAVE };
         mbind_syscall(memory, nodes, policy).map_err(|error| format!("mbind failed: {error}"))
     }
 
@@ -174,8 +157,6 @@ mod source {
 mod source {
     use std::mem::MaybeUninit;
 
-    use crate::memory::nodes::NodePolicy;
-
     pub(crate) fn all() -> Vec<usize> {
         Vec::new()
     }
@@ -184,7 +165,7 @@ mod source {
         None
     }
 
-    pub(crate) fn bind(_memory: &[MaybeUninit<u8>], _nodes: &[usize], _policy: NodePolicy) -> Result<(), String> {
+    pub(crate) fn bind(_memory: &[MaybeUninit<u8>], _nodes: &[usize]) -> Result<(), String> {
         Err("hive was built without hwloc".to_owned())
     }
 }

@@ -1,12 +1,14 @@
 //! On which NUMA nodes the memory of a vector is placed: `Hive::alloc` makes a `NumaVec` with its pages where a
 //! `Placement` says, and `Hive::migrate` moves them after a resize. See `docs/memory.md`.
 
+#![expect(unsafe_code, reason = "several bees fill the elements of one vector")]
+
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use crate::memory::mapping::{move_pages, page_size};
-use crate::memory::nodes::{self, NodePolicy};
-use crate::memory::numa_vec::{NumaVec, PartialVec};
+use crate::memory::nodes;
+use crate::memory::numa_vec::NumaVec;
 use crate::memory::plan::Plan;
 use crate::pool::handle::Hive;
 use crate::region::no_double_panic::NoDoublePanic;
@@ -85,17 +87,22 @@ impl Hive {
         let plan = if let Placement::LikeLoop(plan) = placement { plan.clone() } else { self.plan(len) };
         let init = NoDoublePanic::new(init);
         assert_eq!(len, plan.len(), "the plan is for another number of elements");
-        let mut partial = PartialVec::new(&plan);
-        // Ask for the placement before any page is touched.
-        if let Err(why) = self.request_placement::<T>(partial.memory(), placement) {
-            let asked = if let Placement::LikeLoop(_) = placement { "LikeLoop" } else { &format!("{placement:?}") };
-            self.shared.add_warning(format!("memory is where it was touched first, and not as {asked} has it: {why}"));
-        }
-        self.spmd(plan.bees(), |bee| {
-            // In a nested region one bee fills the parts of all bees.
-            (bee.id()..plan.bees()).step_by(bee.bees()).for_each(|bee| partial.fill(bee, &*init));
-        });
-        partial.finish()
+        let place = |memory: &[_]| {
+            if let Err(why) = self.request_placement::<T>(memory, placement) {
+                let asked = if let Placement::LikeLoop(_) = placement { "LikeLoop" } else { &format!("{placement:?}") };
+                let message = format!("memory is where it was touched first, and not as {asked} has it: {why}");
+                self.shared.add_warning(message);
+            }
+        };
+        NumaVec::new(len, place, |elements| {
+            self.spmd(plan.bees(), |bee| {
+                // In a nested region one bee fills the parts of all bees.
+                for part in (bee.id()..plan.bees()).step_by(bee.bees()) {
+                    // SAFETY: each bee of the region fills other parts, and parts do not overlap.
+                    unsafe { elements.fill(plan.range(part), &*init) };
+                }
+            });
+        })
     }
 
     /// Moves the pages of `data` to the nodes where `plan` has their owners, for example after a resize. Pages whose
@@ -125,7 +132,7 @@ impl Hive {
         let moved = pieces_by_node::<T>(data.memory(), plan).try_for_each(|(memory, node)| {
             // `move_pages` moves only pages that exist. Those that have not been touched yet, or have been swapped out,
             // go by the binding when they are touched.
-            nodes::bind(memory, &[node], NodePolicy::Bind)?;
+            nodes::bind(memory, &[node])?;
             move_pages(memory, node)
         });
         if let Err(why) = moved {
@@ -139,10 +146,11 @@ impl Hive {
         match placement {
             Placement::FirstTouch => Ok(()),
             _ if memory.is_empty() => Ok(()),
-            Placement::Bind(node) => nodes::bind(memory, &[node], NodePolicy::Bind),
-            Placement::Interleave => nodes::bind(memory, &self.nodes_with_cpus(), NodePolicy::Interleave),
-            Placement::LikeLoop(plan) => pieces_by_node::<T>(memory, plan)
-                .try_for_each(|(memory, node)| nodes::bind(memory, &[node], NodePolicy::Bind)),
+            Placement::Bind(node) => nodes::bind(memory, &[node]),
+            Placement::Interleave => nodes::bind(memory, &self.nodes_with_cpus()),
+            Placement::LikeLoop(plan) => {
+                pieces_by_node::<T>(memory, plan).try_for_each(|(memory, node)| nodes::bind(memory, &[node]))
+            }
         }
     }
 

@@ -2,7 +2,6 @@
 //! loops and reductions (as which a plan can be run: `From<&Plan> for Loop`) and parts of slices (`parts.rs`) all
 //! follow it, so that each bee works on memory of its own node.
 
-use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -57,7 +56,7 @@ pub struct Plan {
     /// All blocks begin at multiples of this number of indices. At least 1.
     multiple: usize,
     /// Where the block of each bee ends. The last end is the number of indices.
-    ends: Arc<[usize]>,
+    pub(crate) ends: Arc<[usize]>,
     /// The node of each bee; None: not known.
     nodes: Arc<[Option<usize>]>,
 }
@@ -274,19 +273,13 @@ impl Plan {
         Loop::new(0..self.len(), schedule).aligned(self.multiple).with_owners(self.bees())
     }
 
-    /// Where the block of each bee ends.
-    pub(crate) fn ends(&self) -> &[usize] {
-        &self.ends
-    }
-
     /// The blocks of all bees with their nodes, where neighbouring blocks on the same node are one range.
     pub(crate) fn by_node(&self) -> impl Iterator<Item = (Range<usize>, Option<usize>)> {
-        let mut next = 0;
-        iter::from_fn(move || {
-            let node = *self.nodes.get(next)?;
-            let start = self.range(next).start;
-            next += self.nodes[next..].iter().take_while(|other| **other == node).count();
-            Some((start..self.ends[next - 1], node))
+        let mut end = 0;
+        self.nodes.chunk_by(PartialEq::eq).map(move |on_node| {
+            let first = end;
+            end += on_node.len();
+            (self.range(first).start..self.ends[end - 1], on_node[0])
         })
     }
 }

@@ -6,6 +6,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::observe::trace::event::{Event, EventKind, MAX_SMALL};
+
 /// What a bee is doing, as far as regions and tasks are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Activity {
@@ -23,58 +25,41 @@ pub(crate) enum Activity {
     LeftRegion,
 }
 
-/// An activity and the region that it belongs to, as the low 32 bits of that region's epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RegionActivity {
-    pub(crate) region: u32,
-    pub(crate) activity: Activity,
-}
-
-/// The largest number of a barrier that fits into the packed word. Later barriers have this number, too.
-const MAX_BARRIER: u32 = (1 << 24) - 1;
-
-impl RegionActivity {
-    /// The packed word: the region in bits 32 to 63, the barrier's number in bits 8 to 31, the kind of activity in bits
-    /// 0 to 7. A word of zeros means idle.
-    fn to_bits(self) -> u64 {
-        let (kind, number) = match self.activity {
-            Activity::Idle => (0, 0),
-            Activity::InTask => (1, 0),
-            Activity::InRegion(passed) => (2, passed),
-            Activity::AtBarrier(number) => (3, number),
-            Activity::AtRegionEnd => (4, 0),
-            Activity::LeftRegion => (5, 0),
+impl Activity {
+    /// The event that marks its beginning, in the region `region` with `bees` bees.
+    pub(crate) fn event(self, region: u32, bees: u32) -> Event {
+        let (event, small) = match self {
+            Self::Idle => (Event::end(EventKind::Task), 0),
+            Self::InTask => (Event::begin(EventKind::Task), 0),
+            Self::InRegion(0) => (Event::begin(EventKind::Region), bees),
+            Self::InRegion(passed) => (Event::end(EventKind::Barrier), passed.min(MAX_SMALL)),
+            Self::AtBarrier(number) => (Event::begin(EventKind::Barrier), number.min(MAX_SMALL)),
+            Self::AtRegionEnd => (Event::begin(EventKind::QueenWait), 0),
+            Self::LeftRegion => (Event::end(EventKind::Region), 0),
         };
-        u64::from(self.region) << 32 | u64::from(number.min(MAX_BARRIER)) << 8 | kind
-    }
-
-    fn from_bits(bits: u64) -> Self {
-        let number = (bits as u32) >> 8;
-        let activity = match bits & 0xff {
-            1 => Activity::InTask,
-            2 => Activity::InRegion(number),
-            3 => Activity::AtBarrier(number),
-            4 => Activity::AtRegionEnd,
-            5 => Activity::LeftRegion,
-            _ => Activity::Idle,
-        };
-        Self { region: (bits >> 32) as u32, activity }
+        Event { small, large: region, ..event }
     }
 }
 
-/// The activity of one bee. The bee itself writes it, in watched hives only; the watchdog's thread reads it.
-#[derive(Default)]
+/// The activity of one bee, as the event that has begun it. The bee itself writes it, in watched hives only; the
+/// watchdog's thread reads it.
 pub(crate) struct ActivityCell(AtomicU64);
 
+impl Default for ActivityCell {
+    fn default() -> Self {
+        Self(AtomicU64::new(Activity::Idle.event(0, 0).to_bits()))
+    }
+}
+
 impl ActivityCell {
-    pub(crate) fn set(&self, activity: RegionActivity) {
+    pub(crate) fn set(&self, event: Event) {
         // Relaxed: the value is only shown to people, and nothing is published with it.
-        self.0.store(activity.to_bits(), Ordering::Relaxed);
+        self.0.store(event.to_bits(), Ordering::Relaxed);
     }
 
-    pub(crate) fn get(&self) -> RegionActivity {
+    pub(crate) fn get(&self) -> Event {
         // Relaxed: see `set`.
-        RegionActivity::from_bits(self.0.load(Ordering::Relaxed))
+        Event::from_bits(self.0.load(Ordering::Relaxed))
     }
 }
 
@@ -90,8 +75,8 @@ pub(crate) struct Snapshot {
 
 /// What one bee is doing.
 pub(crate) struct BeeState {
-    /// What the bee has recorded last, with the region that it belongs to.
-    pub(crate) record: RegionActivity,
+    /// What the bee has recorded last: an event of `Activity::event`, with the region that it belongs to.
+    pub(crate) record: Event,
     /// Whether its state is ASLEEP.
     pub(crate) is_asleep: bool,
     /// Whether its state is PARKED.
@@ -105,20 +90,19 @@ mod tests {
     #[test]
     fn an_activity_is_read_as_it_was_written() {
         let cell = ActivityCell::default();
-        assert_eq!(cell.get(), RegionActivity { region: 0, activity: Activity::Idle });
+        assert_eq!(cell.get(), Activity::Idle.event(0, 0));
         for activity in [
             Activity::InTask,
             Activity::InRegion(0),
-            Activity::AtBarrier(MAX_BARRIER),
+            Activity::AtBarrier(u32::MAX),
+            Activity::InRegion(u32::MAX),
             Activity::AtRegionEnd,
             Activity::LeftRegion,
             Activity::Idle,
         ] {
-            let written = RegionActivity { region: u32::MAX, activity };
+            let written = activity.event(u32::MAX, 65_535);
             cell.set(written);
             assert_eq!(cell.get(), written);
         }
-        cell.set(RegionActivity { region: 1, activity: Activity::InRegion(u32::MAX) });
-        assert_eq!(cell.get().activity, Activity::InRegion(MAX_BARRIER));
     }
 }

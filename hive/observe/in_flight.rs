@@ -14,16 +14,13 @@ use crate::on_drop::on_drop;
 
 /// The steps begun, counted in the upper 32 bits, and the steps ended, in the lower 32 bits. Both counts wrap. If they
 /// are equal, no step is in flight.
+#[derive(Default)]
 pub(crate) struct InFlight(CachePadded<AtomicU64>);
 
 /// One step begun: 1 in the upper half.
 const ONE_BEGUN: u64 = 1 << 32;
 
 impl InFlight {
-    pub(crate) fn new() -> Self {
-        Self(CachePadded::new(AtomicU64::new(0)))
-    }
-
     /// Begins a step after which a bee may have to be woken, such as posting a task. The step is in flight as long as
     /// the returned guard lives.
     pub(crate) fn begin(&self) -> impl Drop + '_ {
@@ -55,7 +52,7 @@ mod tests {
 
     #[test]
     fn no_condition_holds_while_a_post_is_in_flight() {
-        let in_flight = InFlight::new();
+        let in_flight = InFlight::default();
         assert!(in_flight.holds_with_none_in_flight(|| true));
         assert!(!in_flight.holds_with_none_in_flight(|| false));
         let one = in_flight.begin();

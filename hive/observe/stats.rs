@@ -1,7 +1,7 @@
 //! `Stats`: what each bee of a hive has done so far, in numbers. `Hive::stats` makes it from the bees' counters.
 
-use std::fmt;
 use std::ops::{Add, Index};
+use std::{fmt, iter};
 
 use crate::observe::counters::{BeeCounters, COUNTERS, Counter};
 
@@ -18,7 +18,7 @@ use crate::observe::counters::{BeeCounters, COUNTERS, Counter};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
-    per_bee: Vec<Counts>,
+    pub(crate) per_bee: Vec<Counts>,
 }
 
 /// What one bee has done, or several together. Each count starts at 0 when the hive is built and never wraps.
@@ -138,10 +138,6 @@ impl Add for Counts {
 }
 
 impl Stats {
-    pub(crate) fn new(per_bee: Vec<Counts>) -> Self {
-        Self { per_bee }
-    }
-
     /// The counts of each bee that the hive has ever had, by the bee's number. Entry 0 is the queen's, whichever
     /// threads have been the queen.
     ///
@@ -178,18 +174,14 @@ impl Index<usize> for Stats {
 impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let total = self.total();
-        let width = |(name, sum): (&str, u64)| name.len().max(sum.to_string().len());
-        let widths = total.columns().map(width);
-        write!(f, "{:>6}", "bee")?;
-        for ((name, _), width) in total.columns().into_iter().zip(widths) {
-            write!(f, "  {name:>width$}")?;
-        }
-        writeln!(f)?;
-        let lines = self.per_bee.iter().enumerate().map(|(bee, counts)| (bee.to_string(), *counts));
-        for (name, counts) in lines.chain([("all".to_owned(), total)]) {
+        let widths = total.columns().map(|(name, sum)| name.len().max(sum.to_string().len()));
+        let row = |name: String, counts: Counts| (name, counts.columns().map(|(_, count)| count.to_string()));
+        let heading = ("bee".to_owned(), total.columns().map(|(name, _)| name.to_owned()));
+        let bees = self.per_bee.iter().enumerate().map(|(bee, counts)| row(bee.to_string(), *counts));
+        for (name, cells) in iter::once(heading).chain(bees).chain([row("all".to_owned(), total)]) {
             write!(f, "{name:>6}")?;
-            for ((_, count), width) in counts.columns().into_iter().zip(widths) {
-                write!(f, "  {count:>width$}")?;
+            for (cell, width) in cells.iter().zip(widths) {
+                write!(f, "  {cell:>width$}")?;
             }
             writeln!(f)?;
         }
@@ -208,7 +200,7 @@ mod tests {
         counters[1].increment(Counter::Tasks);
         counters[1].increment(Counter::StealsFromFar);
         counters[1].increment_shared(Counter::Parks);
-        let stats = Stats::new(counters.iter().map(Counts::of).collect());
+        let stats = Stats { per_bee: counters.iter().map(Counts::of).collect() };
         assert_eq!((stats.total().tasks, stats[1].steals.total(), stats.total().parks), (2, 1, 1));
         let text = stats.to_string();
         let lines: Vec<&str> = text.lines().collect();

@@ -6,8 +6,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crossbeam_utils::CachePadded;
-
 use crate::sys::clock;
 use crate::sys::part_time::NANOS_OF_WAKING;
 
@@ -21,9 +19,8 @@ const LONGEST: u64 = 20 * NANOS_OF_WAKING;
 const LONGEST_AT_FIRST: u64 = 4 * NANOS_OF_WAKING;
 
 /// How long the first worker takes to come to a loop that finds all workers asleep.
-pub(crate) struct WakeDelay(CachePadded<Words>);
-
-struct Words {
+#[derive(Default)]
+pub(crate) struct WakeDelay {
     /// When the last loop was begun for which workers are woken, as `clock` has it; 0 if a worker has come to it.
     begun_at: AtomicU64,
     /// The delay in nanoseconds; 0: it was never measured.
@@ -31,15 +28,11 @@ struct Words {
 }
 
 impl WakeDelay {
-    pub(crate) fn new() -> Self {
-        Self(CachePadded::new(Words { begun_at: AtomicU64::new(0), delay: AtomicU64::new(0) }))
-    }
-
     /// The delay in nanoseconds.
     #[inline]
     pub(crate) fn nanos(&self) -> u64 {
         // Relaxed, all in this file: hints.
-        match self.0.delay.load(Ordering::Relaxed) {
+        match self.delay.load(Ordering::Relaxed) {
             0 => NANOS_OF_WAKING,
             delay => delay,
         }
@@ -47,23 +40,23 @@ impl WakeDelay {
 
     /// Says that the workers, who are all asleep, are woken for a loop that begins at `now`.
     pub(crate) fn note_loop(&self, now: u64) {
-        self.0.begun_at.store(now, Ordering::Relaxed);
+        self.begun_at.store(now, Ordering::Relaxed);
     }
 
     /// Whether no worker has come yet since `note_loop`.
     pub(crate) fn is_awaited(&self) -> bool {
-        self.0.begun_at.load(Ordering::Relaxed) > 0
+        self.begun_at.load(Ordering::Relaxed) > 0
     }
 
     /// Says that the loop has not been run.
     pub(crate) fn forget_loop(&self) {
-        self.0.begun_at.store(0, Ordering::Relaxed);
+        self.begun_at.store(0, Ordering::Relaxed);
     }
 
     /// Says that the calling worker, which was asleep, has come to a region, or too late for it. The first one since
     /// `note_loop` is the one that counts.
     pub(crate) fn note_arrival(&self) {
-        let begun_at = self.0.begun_at.load(Ordering::Relaxed);
+        let begun_at = self.begun_at.load(Ordering::Relaxed);
         if begun_at > 0 {
             self.forget_loop();
             self.record(clock::nanos().saturating_sub(begun_at));
@@ -74,17 +67,17 @@ impl WakeDelay {
     /// to become shorter by itself, or they might never be woken again. One loop in ten or so wakes them in vain then.
     pub(crate) fn doubt(&self) {
         let delay = self.nanos();
-        self.0.delay.store(delay - delay / 32, Ordering::Relaxed);
+        self.delay.store(delay - delay / 32, Ordering::Relaxed);
     }
 
     /// Records one delay. The value follows short ones faster than long ones, because waking a worker in vain costs
     /// less than what its help gains: if the delays vary, about a quarter of them are shorter than the value.
     fn record(&self, measured: u64) {
-        let delay = match self.0.delay.load(Ordering::Relaxed) {
+        let delay = match self.delay.load(Ordering::Relaxed) {
             0 => measured.min(LONGEST_AT_FIRST),
             known => measured.clamp(known / 2, known + known / 4),
         };
-        self.0.delay.store(delay.clamp(SHORTEST, LONGEST), Ordering::Relaxed);
+        self.delay.store(delay.clamp(SHORTEST, LONGEST), Ordering::Relaxed);
     }
 }
 
@@ -94,7 +87,7 @@ mod tests {
 
     #[test]
     fn it_follows_what_is_measured_and_short_delays_faster() {
-        let delay = WakeDelay::new();
+        let delay = WakeDelay::default();
         assert_eq!(delay.nanos(), NANOS_OF_WAKING);
         let records = |of: u64| {
             delay.record(of * NANOS_OF_WAKING);
@@ -109,20 +102,20 @@ mod tests {
 
     #[test]
     fn where_most_come_late_and_some_soon_the_workers_are_still_woken() {
-        let delay = WakeDelay::new();
+        let delay = WakeDelay::default();
         (0..100).for_each(|number| delay.record(if number % 3 == 0 { NANOS_OF_WAKING } else { LONGEST }));
         assert!(delay.nanos() < 2 * NANOS_OF_WAKING, "{}", delay.nanos());
     }
 
     #[test]
     fn only_the_first_worker_that_comes_to_a_loop_is_timed() {
-        let delay = WakeDelay::new();
+        let delay = WakeDelay::default();
         delay.note_arrival();
         assert_eq!(delay.nanos(), NANOS_OF_WAKING, "there was no loop");
         delay.note_loop(u64::MAX);
         delay.note_arrival();
         assert_eq!(delay.nanos(), SHORTEST);
-        delay.0.begun_at.store(1, Ordering::Relaxed);
+        delay.begun_at.store(1, Ordering::Relaxed);
         delay.forget_loop();
         delay.note_arrival();
         assert_eq!(delay.nanos(), SHORTEST, "nobody was woken");
@@ -130,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_long_delay_is_doubted_until_workers_are_woken_again() {
-        let delay = WakeDelay::new();
+        let delay = WakeDelay::default();
         delay.record(4 * NANOS_OF_WAKING);
         let until_short = (1..).find(|_| {
             delay.doubt();

@@ -13,7 +13,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use crate::observe::activity::{Activity, BeeState, RegionActivity, Snapshot};
+use crate::observe::activity::{BeeState, Snapshot};
+use crate::observe::trace::event::{Event, EventKind};
 use crate::sys::signal_mask;
 use crate::sys::stderr::write_message;
 use crate::sys::thread_limits::ThreadReservation;
@@ -33,17 +34,19 @@ pub(crate) struct Watchdog {
 /// Tells the thread to end, and wakes it for that.
 #[derive(Default)]
 struct StopFlag {
-    state: Mutex<StopState>,
+    state: Mutex<State>,
     /// Signalled when the thread is to end, so that it does not sleep out its pause.
     stopped: Condvar,
 }
 
-#[derive(Default)]
-struct StopState {
-    /// Whether the thread is to end.
-    is_stopped: bool,
-    /// Whether the thread is writing a report, which may take for as long as nobody reads standard error.
-    is_writing: bool,
+#[derive(Default, PartialEq)]
+enum State {
+    #[default]
+    Watching,
+    /// The thread is writing a report, which may take for as long as nobody reads standard error.
+    Writing,
+    /// The thread is to end.
+    Stopped,
 }
 
 impl Watchdog {
@@ -79,12 +82,9 @@ impl Watchdog {
     /// ends when somebody has read that.
     pub(crate) fn stop(&self) {
         let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
-        let mut state = self.stop_flag.lock();
-        state.is_stopped = true;
-        let is_writing = state.is_writing;
-        drop(state);
+        let state_before = std::mem::replace(&mut *self.stop_flag.lock(), State::Stopped);
         self.stop_flag.stopped.notify_all();
-        if !is_writing {
+        if state_before != State::Writing {
             // If the thread has panicked, its message has been printed; ending the hive must not fail because of that.
             let _ = thread.join();
         }
@@ -92,7 +92,7 @@ impl Watchdog {
 }
 
 impl StopFlag {
-    fn lock(&self) -> MutexGuard<'_, StopState> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -101,15 +101,17 @@ impl StopFlag {
         let mut progress = Progress::new(limit);
         let pause = (limit / CHECKS_PER_LIMIT).clamp(Duration::from_millis(1), Duration::from_secs(1));
         let mut state = self.lock();
-        while !state.is_stopped {
+        while *state != State::Stopped {
             state = self.stopped.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
             let report = take_snapshot().and_then(|snapshot| progress.check(&snapshot, Instant::now()));
-            if let Some(report) = report.filter(|_| !state.is_stopped) {
-                state.is_writing = true;
+            if let Some(report) = report.filter(|_| *state != State::Stopped) {
+                *state = State::Writing;
                 drop(state);
                 write_message(&format!("{hive_name}: {report}"));
                 state = self.lock();
-                state.is_writing = false;
+                if *state == State::Writing {
+                    *state = State::Watching;
+                }
             }
         }
     }
@@ -121,7 +123,7 @@ struct Progress {
     limit: Duration,
     /// For each bee: the barrier or region end that it waits at, and since when it has been seen there. None if it does
     /// not wait.
-    waits: Vec<Option<(RegionActivity, Instant)>>,
+    waits: Vec<Option<(Event, Instant)>>,
     /// How long the longest wait must have lasted for the next report. After each report it is twice as long as the
     /// wait that was reported.
     next_report: Duration,
@@ -138,9 +140,10 @@ impl Progress {
         // Only waits in the region that is running count. What a bee has written in an earlier region may be out of
         // date.
         for (wait, state) in self.waits.iter_mut().zip(&snapshot.states) {
-            let is_waiting = state.record.region == snapshot.region
-                && matches!(state.record.activity, Activity::AtBarrier(_) | Activity::AtRegionEnd);
-            let since = wait.filter(|(activity, _)| *activity == state.record).map_or(now, |(_, since)| since);
+            let Event { kind, is_end, large: region, .. } = state.record;
+            let is_wait = matches!(kind, EventKind::Barrier | EventKind::QueenWait) && !is_end;
+            let is_waiting = is_wait && region == snapshot.region;
+            let since = wait.filter(|(record, _)| *record == state.record).map_or(now, |(_, since)| since);
             *wait = is_waiting.then_some((state.record, since));
         }
         let longest =
@@ -174,27 +177,28 @@ fn state_text(snapshot: &Snapshot, state: &BeeState) -> String {
         (_, true) => ", parked",
         _ => "",
     };
-    if state.record.activity == Activity::InTask {
-        return format!("is missing: in a task{sleep_state}");
-    }
-    if state.record.region != snapshot.region || state.record.activity == Activity::Idle {
-        return format!("is missing: it has not started its part{sleep_state}");
-    }
-    match state.record.activity {
-        Activity::InRegion(passed) => format!("is missing: in its part, before barrier {}{sleep_state}", passed + 1),
-        Activity::AtBarrier(number) => format!("waits at barrier {number}"),
-        Activity::AtRegionEnd => "waits at the end".to_owned(),
-        Activity::LeftRegion | Activity::InTask | Activity::Idle => "has come to the end".to_owned(),
+    let Event { kind, is_end, small: number, large: region } = state.record;
+    let is_in_region = region == snapshot.region;
+    match (kind, is_end) {
+        (EventKind::Task, false) => format!("is missing: in a task{sleep_state}"),
+        (EventKind::Barrier, false) if is_in_region => format!("waits at barrier {number}"),
+        (EventKind::Barrier, true) if is_in_region => {
+            format!("is missing: in its part, before barrier {}{sleep_state}", number + 1)
+        }
+        (EventKind::Region, false) if is_in_region => format!("is missing: in its part, before barrier 1{sleep_state}"),
+        (EventKind::QueenWait, _) if is_in_region => "waits at the end".to_owned(),
+        (EventKind::Region, true) if is_in_region => "has come to the end".to_owned(),
+        _ => format!("is missing: it has not started its part{sleep_state}"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observe::activity::Activity;
 
     fn snapshot(region: u32, activities: &[Activity]) -> Snapshot {
-        let state =
-            |&activity| BeeState { record: RegionActivity { region: 5, activity }, is_asleep: false, is_parked: false };
+        let state = |activity: &Activity| BeeState { record: activity.event(5, 2), is_asleep: false, is_parked: false };
         Snapshot { region, bees: activities.len() as u32, states: activities.iter().map(state).collect() }
     }
 

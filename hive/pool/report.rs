@@ -194,6 +194,6 @@ fn waiting_line(config: &Config) -> String {
 fn tracing_line(shared: &Shared, tracer: &Tracer) -> String {
     let all = |count: fn(&Log) -> usize| shared.team.logs().map(count).sum::<usize>();
     let (recorded, dropped) = (all(Log::len), all(Log::dropped));
-    let file = tracer.path().display();
+    let file = tracer.path.display();
     format!("to {file}; {recorded} events so far, {dropped} dropped, of up to {MAX_LOG_ENTRIES} a bee")
 }

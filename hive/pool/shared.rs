@@ -149,7 +149,7 @@ impl Shared {
 
     /// What the bees hired so far have done.
     pub(crate) fn stats(&self) -> Stats {
-        Stats::new(self.team.counters().map(Counts::of).collect())
+        Stats { per_bee: self.team.counters().map(Counts::of).collect() }
     }
 
     /// Adds a warning to the report, unless the same warning is in it already. Does nothing in a forked child, where a

@@ -39,7 +39,7 @@ impl Shared {
             return Err(io::Error::other("this process is a forked child: the trace is its parent's"));
         }
         self.write_with(tracer)?;
-        Ok(tracer.path().to_owned())
+        Ok(tracer.path.clone())
     }
 
     fn write_with(&self, tracer: &Tracer) -> io::Result<()> {
@@ -115,7 +115,7 @@ impl TracedHive for Shared {
     fn write_final_trace(&self) {
         let Some(tracer) = self.tracer.as_ref().filter(|_| !self.is_forked()) else { return };
         if let Err(error) = self.write_with(tracer) {
-            let (name, file) = (&self.config.thread_name, tracer.path().display());
+            let (name, file) = (&self.config.thread_name, tracer.path.display());
             write_message(&format!("{name}: the trace {file} cannot be written: {error}\n"));
         }
     }

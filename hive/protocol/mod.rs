@@ -91,8 +91,9 @@ pub(crate) struct Team {
     region_mode: RegionMode,
     /// How long the parts of regions take that begin while a worker sleeps.
     pub(crate) cold_parts: ColdParts,
-    /// How long it takes until a sleeping worker is there to help with a loop.
-    pub(crate) wake_delay: WakeDelay,
+    /// How long it takes until a sleeping worker is there to help with a loop. Workers that wake up write it, so it has
+    /// cache lines of its own.
+    pub(crate) wake_delay: CachePadded<WakeDelay>,
     /// What the workers' help with loops is worth.
     pub(crate) help: Help,
     /// How many workers have a thread.
@@ -182,7 +183,7 @@ impl Team {
             last_unstarted: StartWordCell::default(),
             region_mode: RegionMode::new(float_mode),
             cold_parts: ColdParts::new(),
-            wake_delay: WakeDelay::new(),
+            wake_delay: CachePadded::default(),
             help: Help::new(),
             hired: Hired::default(),
             panics: RegionPanics::new(),
@@ -190,7 +191,7 @@ impl Team {
             single_claim: SingleClaim::default(),
             deadlock_detector: DeadlockDetector::default(),
             fixed: CachePadded::new(Fixed {
-                in_flight: policy.poll_interval().map(|_| Box::new(InFlight::new())),
+                in_flight: policy.poll_interval().map(|_| Box::default()),
                 policy,
                 slots,
                 neighbours,

@@ -172,7 +172,7 @@ impl<'d, T> Parts<'d, T> {
     /// If the plan's number of indices is not the slice's length.
     #[track_caller]
     pub fn by_plan(data: &'d mut [T], plan: &Plan) -> Self {
-        Self::cut_at(data, plan.ends())
+        Self::cut_at(data, &plan.ends)
     }
 
     /// `cuts` must rise from 0 to the slice's length.

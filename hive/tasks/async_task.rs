@@ -4,7 +4,6 @@
 
 #![expect(unsafe_code, reason = "polls a future where it is pinned")]
 
-use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -162,12 +161,10 @@ impl Hive {
 }
 
 /// `run_async` for a reference to the hive that keeps it alive.
-pub(crate) fn call_by<H, R, F>(hive: H, work: F) -> AsyncTask<R>
-where
-    H: Deref<Target = Hive> + Send + 'static,
-    R: Send + 'static,
-    F: FnOnce(&Hive) -> R + Send + 'static,
-{
+pub(crate) fn call_by<R: Send + 'static>(
+    hive: impl Deref<Target = Hive> + Send + 'static,
+    work: impl FnOnce(&Hive) -> R + Send + 'static,
+) -> AsyncTask<R> {
     let shared = Arc::clone(&hive.shared);
     shared.assert_not_forked();
     let config = &shared.config;
@@ -178,9 +175,8 @@ where
 }
 
 /// The same for `spawn_async`.
-pub(crate) fn poll_by<H, F>(hive: H, future: F) -> AsyncTask<F::Output>
+pub(crate) fn poll_by<F>(hive: impl Deref<Target = Hive> + Send + 'static, future: F) -> AsyncTask<F::Output>
 where
-    H: Deref<Target = Hive> + Send + 'static,
     F: Future<Output: Send> + Send + 'static,
 {
     let shared = Arc::clone(&hive.shared);
@@ -203,31 +199,25 @@ fn spawn<F>(future: F, queue: impl Fn(Runnable) + Send + Sync + 'static) -> Asyn
 where
     F: Future<Output: Send> + Send + 'static,
 {
-    let (polling, task) = async_task::spawn(CaughtFuture(Quiet::new(future)), queue);
+    let (polling, task) = async_task::spawn(CaughtFuture(Quiet(Some(future))), queue);
     polling.schedule();
     AsyncTask(task)
 }
 
 /// A value whose destructor does not panic: async-task, which drops futures and results that nobody wants, would end
 /// the process. Such a panic has been reported by the panic hook, and is discarded.
-struct Quiet<T>(ManuallyDrop<T>);
+struct Quiet<T>(Option<T>);
 
 impl<T> Quiet<T> {
-    fn new(value: T) -> Self {
-        Self(ManuallyDrop::new(value))
-    }
-
-    fn into_inner(self) -> T {
-        let mut this = ManuallyDrop::new(self);
-        // SAFETY: `this` is never dropped and is not used after this line, so the value is taken out once.
-        unsafe { ManuallyDrop::take(&mut this.0) }
+    fn into_inner(mut self) -> T {
+        self.0.take().unwrap_or_else(|| unreachable!("it is there until it is taken"))
     }
 }
 
 impl<T> Drop for Quiet<T> {
     fn drop(&mut self) {
-        // SAFETY: it is dropped here and nowhere else.
-        ignore_panic(|| unsafe { ManuallyDrop::drop(&mut self.0) });
+        // In its place: a future that has been polled must not move.
+        ignore_panic(|| self.0 = None);
     }
 }
 
@@ -239,12 +229,13 @@ impl<F: Future> Future for CaughtFuture<F> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         // SAFETY: the future is pinned where `self` is: nothing moves it out, and it is dropped in its place.
-        let future = unsafe { self.map_unchecked_mut(|this| &mut *this.0.0) };
+        let future = unsafe { self.map_unchecked_mut(|this| &mut this.0.0) };
+        let future = future.as_pin_mut().unwrap_or_else(|| unreachable!("it is there until it is dropped"));
         // After a panic it is not polled again.
-        match catch_unwind(AssertUnwindSafe(|| future.poll(context))) {
-            Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(output)) => Poll::Ready(Quiet::new(Ok(output))),
-            Err(panic) => Poll::Ready(Quiet::new(Err(panic))),
-        }
+        let polled = match catch_unwind(AssertUnwindSafe(|| future.poll(context))) {
+            Ok(polled) => polled.map(Ok),
+            Err(panic) => Poll::Ready(Err(panic)),
+        };
+        polled.map(|ended| Quiet(Some(ended)))
     }
 }

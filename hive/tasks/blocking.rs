@@ -15,8 +15,8 @@ use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::tasks::task::Task;
 use crate::region::nesting::rethrow;
 use crate::sys::fork::with_abort_in_child;
-use crate::tasks::first_panic::FirstPanic;
 use crate::tasks::owned_job::{Job, JobPlace, task_of};
+use crate::tasks::scope_job::FirstPanic;
 
 /// Runs `work` as a task, which `queue` queues, and returns its result when it has ended.
 ///
@@ -24,12 +24,8 @@ use crate::tasks::owned_job::{Job, JobPlace, task_of};
 /// If `work` does, with that panic.
 pub(crate) fn run<R: Send>(queue: impl FnOnce(Task), work: impl FnOnce() -> R + Send) -> R {
     let mut result = None;
-    let completion = Completion::default();
-    let abort_guard = abort_guard();
-    // SAFETY: what the task borrows lives on this thread's stack until the task has ended: this thread waits for that
-    // below, and the guard aborts the process if anything unwinds before.
-    queue(unsafe { completion.task(|| result = Some(with_abort_in_child(work))) });
-    completion.wait(abort_guard);
+    // SAFETY: the task is made for `wait_for`.
+    wait_for(|tasks| queue(unsafe { tasks.make(|| result = Some(with_abort_in_child(work))) }));
     result.unwrap_or_else(|| unreachable!("it has ended without a panic"))
 }
 
@@ -38,26 +34,37 @@ pub(crate) fn run<R: Send>(queue: impl FnOnce(Task), work: impl FnOnce() -> R + 
 /// # Panics
 /// If `work` does for some bee, with the first such panic, after all have ended.
 pub(crate) fn run_each(team: &Team, bees: RangeInclusive<u32>, work: impl Fn(u32) + Sync) {
-    let completion = Completion::default();
     let work = &work;
-    let abort_guard = abort_guard();
-    team.send_in_one_order(|| {
-        for bee in bees {
-            // SAFETY: as in `run`.
-            team.send_to_mailbox(bee, unsafe { completion.task(move || work(bee)) });
-        }
+    wait_for(|tasks| {
+        team.send_in_one_order(|| {
+            for bee in bees {
+                // SAFETY: as in `run`.
+                team.send_to_mailbox(bee, unsafe { tasks.make(move || work(bee)) });
+            }
+        });
     });
-    completion.wait(abort_guard);
 }
 
-/// The guard for the time in which tasks borrow from the stack of the waiting thread.
-fn abort_guard() -> AbortOnUnwind {
-    AbortOnUnwind::new("in a thread that waits for its tasks")
+/// Calls `queue`, which makes tasks and queues them, and waits until all of them have ended. What they borrow lives on
+/// this thread's stack, further out, until then: the guard aborts the process if anything unwinds before.
+///
+/// # Panics
+/// With the first panic of a task, if there was one.
+fn wait_for(queue: impl FnOnce(&AwaitedTasks)) {
+    let awaited = AwaitedTasks::default();
+    let abort_guard = AbortOnUnwind::new("in a thread that waits for its tasks");
+    queue(&awaited);
+    let AwaitedTasks { tasks, panic } = awaited;
+    tasks.wait();
+    abort_guard.disarm();
+    if let Some(panic) = panic.take() {
+        rethrow(panic);
+    }
 }
 
 /// What a waiting thread and its tasks share.
 #[derive(Clone, Default)]
-struct Completion {
+struct AwaitedTasks {
     /// Each task has a clone until nothing of its work is left.
     tasks: WaitGroup,
     /// The first panic of a task.
@@ -67,42 +74,29 @@ struct Completion {
 /// A job that the waiting thread waits for.
 struct AwaitedJob<F> {
     work: F,
-    completion: Completion,
+    awaited: AwaitedTasks,
 }
 
 impl<F: FnOnce() + Send> Job for AwaitedJob<F> {
     type Owner = ();
     unsafe fn run(_: *const (), job: JobPlace<Self>) {
-        let Self { work, completion } = job.take();
+        let Self { work, awaited } = job.take();
         if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
-            completion.panic.record(panic);
+            awaited.panic.record(panic);
         }
         // Counts the task as ended.
-        drop(completion);
+        drop(awaited);
     }
 }
 
-impl Completion {
+impl AwaitedTasks {
     /// Makes one of the tasks that the thread waits for.
     ///
     /// # Safety
-    /// What `work` borrows lives until `wait` has returned.
-    unsafe fn task(&self, work: impl FnOnce() + Send) -> Task {
-        // SAFETY: by the caller's promise the borrows live until `wait` returns, and `wait` returns only after the task
-        // has been counted as ended, when nothing of `work` is left.
-        unsafe { task_of(&(), AwaitedJob { work, completion: self.clone() }) }
-    }
-
-    /// Waits until all tasks have ended, and disarms `abort_guard`, which has been there since before the first was
-    /// queued.
-    ///
-    /// # Panics
-    /// With the first panic of a task, if there was one.
-    fn wait(self, abort_guard: AbortOnUnwind) {
-        self.tasks.wait();
-        abort_guard.disarm();
-        if let Some(panic) = self.panic.take() {
-            rethrow(panic);
-        }
+    /// It is called by the `queue` of `wait_for`, and what `work` borrows lives until that function has returned.
+    unsafe fn make(&self, work: impl FnOnce() + Send) -> Task {
+        // SAFETY: by the caller's promise the borrows live until `wait_for` returns, and that returns only after the
+        // task has been counted as ended, when nothing of `work` is left.
+        unsafe { task_of(&(), AwaitedJob { work, awaited: self.clone() }) }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::observe::trace::event::Event;
+use crate::observe::trace::event::{Event, EventKind};
 use crate::on_drop::on_drop;
 use crate::pool::shared::Shared;
 use crate::protocol::tasks::task_context::TaskContext;
@@ -80,14 +80,14 @@ pub(crate) fn run_as_queen<R>(team: &Team, work: impl FnOnce(&TaskContext<'_>) -
 
 /// Runs `work` as the bee that `context` belongs to, which is bee 0. The calling thread holds the queen lock.
 fn run_with_context<R>(context: &TaskContext<'_>, work: impl FnOnce(&TaskContext<'_>) -> R) -> R {
-    context.team().log(0, || Event::QueenSlotBegin);
+    context.team().log(0, || Event::begin(EventKind::QueenSlot));
     // Hands the tasks that are still in the queen's deque to the workers when she leaves, by returning or by unwinding.
     let _release = on_drop(|| {
         // A forked child has no workers to hand them to.
         if !context.team().policy().is_forked() {
             context.inject_remaining();
         }
-        context.team().log(0, || Event::QueenSlotEnd);
+        context.team().log(0, || Event::end(EventKind::QueenSlot));
     });
     nesting::within_tasks(context, || work(context))
 }

@@ -13,7 +13,7 @@ use crate::region::closure_size::boxed_if_large;
 use crate::region::no_double_panic::NoDoublePanic;
 use crate::region::{nesting, results};
 use crate::sys::fork::with_abort_in_child;
-use crate::tasks::detached::detached;
+use crate::tasks::owned_job::detached;
 use crate::tasks::scope::{Scope, scope};
 use crate::tasks::{blocking, enter, join};
 
@@ -81,13 +81,11 @@ impl Hive {
     /// `join` on a thread that does not run tasks of this hive, or is inside something else further in.
     #[cold]
     #[inline(never)]
-    fn join_from_elsewhere<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
-    where
-        A: FnOnce() -> RA + Send,
-        B: FnOnce() -> RB + Send,
-        RA: Send,
-        RB: Send,
-    {
+    fn join_from_elsewhere<RA: Send, RB: Send>(
+        &self,
+        a: impl FnOnce() -> RA + Send,
+        b: impl FnOnce() -> RB + Send,
+    ) -> (RA, RB) {
         enter::run_as_bee(&self.shared, |context| match context {
             Some(context) => join::join_from_outside(context, a, |_| b()),
             None => join::join_in_order(a, b),
@@ -237,7 +235,7 @@ impl Hive {
                 Some(own_context) => nesting::within_tasks(own_context, || {
                     scope(context, |scope| {
                         team.send_in_one_order(|| {
-                            worker_ids.for_each(|bee| scope.spawn_on(bee, move |_| put(bee)));
+                            worker_ids.for_each(|bee| scope.spawn_on(own_context, bee, move |_| put(bee)));
                         });
                     });
                 }),

@@ -12,23 +12,16 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::Mutex;
 
-/// The sizes of blocks. Most closures with what belongs to a task are as small as the first; those that are larger than
-/// the last get memory of their own. With what glibc adds to each piece they are half a cache line and a whole one.
-const SIZES: [usize; 2] = [24, 56];
-
-/// The layout of the blocks of a size.
-const fn layout_of(class: usize) -> Layout {
-    match Layout::from_size_align(SIZES[class], 8) {
-        Ok(layout) => layout,
-        Err(_) => unreachable!(),
-    }
-}
+/// The layouts of blocks, of 24 and 56 bytes. Most closures with what belongs to a task are as small as the first;
+/// those that are larger than the last get memory of their own. With what glibc adds to each piece they are half a
+/// cache line and a whole one.
+const LAYOUTS: [Layout; 2] = [Layout::new::<[u64; 3]>(), Layout::new::<[u64; 7]>()];
 
 /// Which size of block a `T` is put into. None: it has memory of its own.
 const fn class_of<T>() -> Option<usize> {
     let mut class = 0;
-    while class < SIZES.len() {
-        if size_of::<T>() <= SIZES[class] && align_of::<T>() <= 8 {
+    while class < LAYOUTS.len() {
+        if size_of::<T>() <= LAYOUTS[class].size() && align_of::<T>() <= LAYOUTS[class].align() {
             return Some(class);
         }
         class += 1;
@@ -61,39 +54,18 @@ struct KeptBlocks {
 ///
 /// A thread that finds the shelf in use does without: it never waits here. So a forked child, in whose memory the lock
 /// may be held for ever, can go on as well.
-struct Shelf(Mutex<Batches>);
+type Shelf = Mutex<Vec<Batch>>;
 
-/// The first block of each batch.
-struct Batches(Vec<*mut u8>);
+/// The first block of a batch.
+struct Batch(*mut u8);
 
 // SAFETY: the blocks on the shelf belong to nobody else.
-unsafe impl Send for Batches {}
+unsafe impl Send for Batch {}
 
-static SHELVES: [Shelf; SIZES.len()] = [const { Shelf::new() }; SIZES.len()];
+static SHELVES: [Shelf; LAYOUTS.len()] = [const { Mutex::new(Vec::new()) }; LAYOUTS.len()];
 
 thread_local! {
-    static KEPT_BLOCKS: [KeptBlocks; SIZES.len()] = const { [KeptBlocks::of_class(0), KeptBlocks::of_class(1)] };
-}
-
-impl Shelf {
-    const fn new() -> Self {
-        Self(Mutex::new(Batches(Vec::new())))
-    }
-
-    /// Takes a batch.
-    fn take(&self) -> Option<*mut u8> {
-        self.0.try_lock().ok()?.0.pop()
-    }
-
-    /// Puts a batch here, if there is room. Returns whether there was.
-    fn put(&self, batch: *mut u8) -> bool {
-        let Ok(mut batches) = self.0.try_lock() else { return false };
-        let has_room = batches.0.len() < MAX_BATCHES;
-        if has_room {
-            batches.0.push(batch);
-        }
-        has_room
-    }
+    static KEPT_BLOCKS: [KeptBlocks; LAYOUTS.len()] = const { [KeptBlocks::of_class(0), KeptBlocks::of_class(1)] };
 }
 
 impl KeptBlocks {
@@ -144,11 +116,11 @@ impl KeptBlocks {
             self.looks_to_skip.set(looks_to_skip - 1);
             return None;
         }
-        let batch = shelf.take();
+        let batch = shelf.try_lock().ok().and_then(|mut batches| batches.pop());
         if batch.is_none() {
             self.looks_to_skip.set(BATCH);
         }
-        batch
+        batch.map(|Batch(first)| first)
     }
 
     /// Makes the list in use, which is a batch, the spare one. If there is one already, that goes to the shelf, or to
@@ -158,9 +130,13 @@ impl KeptBlocks {
     fn put_batch_away(&self, shelf: &Shelf) {
         let batch = self.spare.replace(self.first.replace(ptr::null_mut()));
         self.count.set(0);
-        if !batch.is_null() && !shelf.put(batch) {
+        if batch.is_null() {
+            return;
+        }
+        match shelf.try_lock() {
+            Ok(mut batches) if batches.len() < MAX_BATCHES => batches.push(Batch(batch)),
             // SAFETY: nobody else has these blocks.
-            unsafe { free_all(batch, self.class) };
+            _ => unsafe { free_all(batch, self.class) },
         }
     }
 }
@@ -193,7 +169,7 @@ unsafe fn free_all(mut block: *mut u8, class: usize) {
         // SAFETY: as the caller promises.
         let next = unsafe { next_of(block) };
         // SAFETY: all blocks are allocated with this layout.
-        unsafe { dealloc(block, layout_of(class)) };
+        unsafe { dealloc(block, LAYOUTS[class]) };
         block = next;
     }
 }
@@ -213,10 +189,9 @@ pub(crate) fn put_on_heap<T>(value: T) -> *mut T {
 #[cold]
 #[inline(never)]
 fn new_block(class: usize) -> *mut u8 {
-    let layout = layout_of(class);
     // SAFETY: the size is not 0.
-    let block = unsafe { alloc(layout) };
-    if block.is_null() { handle_alloc_error(layout) } else { block }
+    let block = unsafe { alloc(LAYOUTS[class]) };
+    if block.is_null() { handle_alloc_error(LAYOUTS[class]) } else { block }
 }
 
 /// Takes a value off the heap.
@@ -234,7 +209,7 @@ pub(crate) unsafe fn take_out<T>(place: *mut T) -> T {
     // As in `put_on_heap`.
     if KEPT_BLOCKS.try_with(|kept| kept[class].put(place.cast(), &SHELVES[class])).is_err() {
         // SAFETY: it was allocated with this layout, and nobody else has it.
-        unsafe { dealloc(place.cast(), layout_of(class)) };
+        unsafe { dealloc(place.cast(), LAYOUTS[class]) };
     }
     value
 }
@@ -249,7 +224,7 @@ mod tests {
 
     /// Gives back what a test has left on its shelf.
     fn clear(shelf: &Shelf) {
-        while let Some(batch) = shelf.take() {
+        for Batch(batch) in shelf.lock().unwrap().drain(..) {
             // SAFETY: nobody else has these blocks.
             unsafe { free_all(batch, 1) };
         }
@@ -274,8 +249,8 @@ mod tests {
 
     #[test]
     fn blocks_go_in_batches_from_a_thread_that_has_many_to_one_that_has_none() {
-        let (shelf, full, empty) = (Shelf::new(), KeptBlocks::of_class(1), KeptBlocks::of_class(1));
-        let on_shelf = || shelf.0.lock().unwrap().0.len();
+        let (shelf, full, empty) = (Shelf::default(), KeptBlocks::of_class(1), KeptBlocks::of_class(1));
+        let on_shelf = || shelf.lock().unwrap().len();
         let mut put: Vec<_> = (0..3 * BATCH + 1).map(|_| new_block(1)).collect();
         put.iter().for_each(|&block| full.put(block, &shelf));
         assert_eq!((on_shelf(), full.count.get()), (2, 1));
@@ -292,20 +267,20 @@ mod tests {
 
     #[test]
     fn a_shelf_that_is_full_or_in_use_keeps_nobody_waiting() {
-        let (shelf, kept) = (Shelf::new(), KeptBlocks::of_class(1));
+        let (shelf, kept) = (Shelf::default(), KeptBlocks::of_class(1));
         let put_batches = |batches| (0..batches * BATCH).for_each(|_| kept.put(new_block(1), &shelf));
         put_batches(1);
-        let in_use = shelf.0.lock().unwrap();
+        let in_use = shelf.lock().unwrap();
         put_batches(2);
-        assert!(in_use.0.is_empty());
+        assert!(in_use.is_empty());
         drop(in_use);
         put_batches(MAX_BATCHES as u32 + 3);
-        let in_use = shelf.0.lock().unwrap();
-        assert_eq!((in_use.0.len(), kept.count.get()), (MAX_BATCHES, 0));
+        let in_use = shelf.lock().unwrap();
+        assert_eq!((in_use.len(), kept.count.get()), (MAX_BATCHES, 0));
         // The spare batch, and then none.
         for _ in 0..BATCH {
             // SAFETY: nobody else has the block.
-            unsafe { dealloc(kept.take(&shelf).unwrap(), layout_of(1)) };
+            unsafe { dealloc(kept.take(&shelf).unwrap(), LAYOUTS[1]) };
         }
         assert!(kept.take(&shelf).is_none());
         drop(in_use);

@@ -42,7 +42,7 @@ where
     RB: Send,
 {
     if is_large(&a) || is_large(&b) {
-        return join_boxed::<IN_POOL, _, _, _, _>(context, a, b);
+        return join_boxed::<IN_POOL, _, _>(context, a, b);
     }
     if IN_POOL && context.is_next_join_visible() {
         // Here and not above: closures that have an address would be written to the stack by every join.
@@ -53,7 +53,7 @@ where
     // These are two functions, not one: otherwise each stack frame of a deep recursion would be as large as the
     // buffered way needs, even where the join is only linked.
     if context.try_make_room(StackJob::<B, RB>::kind()) {
-        join_buffered::<false, _, _, _, _>(context, a, b)
+        join_buffered::<false, _, _>(context, a, b)
     } else {
         join_linked(context, a, b)
     }
@@ -61,12 +61,11 @@ where
 
 /// `join` for closures that capture so much that they are not to be copied from one stack frame to the next.
 #[inline(never)]
-fn join_boxed<const IN_POOL: bool, A, B, RA, RB>(context: &TaskContext<'_>, a: A, b: B) -> (RA, RB)
-where
-    A: FnOnce() -> RA,
-    B: FnOnce(bool) -> RB + Send,
-    RB: Send,
-{
+fn join_boxed<const IN_POOL: bool, RA, RB: Send>(
+    context: &TaskContext<'_>,
+    a: impl FnOnce() -> RA,
+    b: impl FnOnce(bool) -> RB + Send,
+) -> (RA, RB) {
     let a: Box<dyn FnOnce() -> RA + '_> = Box::new(a);
     join::<IN_POOL, _, _, _, _>(context, a, Box::new(b) as Box<dyn FnOnce(bool) -> RB + Send + '_>)
 }
@@ -119,7 +118,7 @@ where
     RB: Send,
 {
     if context.try_make_room(StackJob::<B, RB>::kind()) || context.share_joins_now() {
-        join_buffered::<true, _, _, _, _>(context, a, b)
+        join_buffered::<true, _, _>(context, a, b)
     } else {
         join_linked(context, a, b)
     }
@@ -128,12 +127,11 @@ where
 /// Runs `a` on the calling thread while `b` is kept in the join buffer, or is shared with other bees, and then runs `b`
 /// as well if nobody has begun it.
 #[inline(never)]
-fn join_buffered<const AT_ONCE: bool, A, B, RA, RB>(context: &TaskContext<'_>, a: A, b: B) -> (RA, RB)
-where
-    A: FnOnce() -> RA,
-    B: FnOnce(bool) -> RB + Send,
-    RB: Send,
-{
+fn join_buffered<const AT_ONCE: bool, RA, RB: Send>(
+    context: &TaskContext<'_>,
+    a: impl FnOnce() -> RA,
+    b: impl FnOnce(bool) -> RB + Send,
+) -> (RA, RB) {
     // `b` lies on this stack. The task refers to it.
     let job = StackJob::new(b);
     // SAFETY: the job stays where it is until its task has been taken back or its latch is set. One of the two happens
@@ -176,12 +174,11 @@ where
 /// Runs `a` on the calling thread while `b` lies in this frame, where the bee finds it if it is to be shared, and then
 /// runs `b` as well if nobody has begun it.
 #[inline(always)]
-fn join_linked<A, B, RA, RB>(context: &TaskContext<'_>, a: A, b: B) -> (RA, RB)
-where
-    A: FnOnce() -> RA,
-    B: FnOnce(bool) -> RB + Send,
-    RB: Send,
-{
+fn join_linked<RA, RB: Send>(
+    context: &TaskContext<'_>,
+    a: impl FnOnce() -> RA,
+    b: impl FnOnce(bool) -> RB + Send,
+) -> (RA, RB) {
     let job = LinkedJob::new(b);
     // SAFETY: the job stays where it is until it is unlinked below, also if `a` panics. Joins that are linked in `a`
     // are unlinked when they end, which is before `a` ends.
@@ -197,14 +194,14 @@ where
             abort_guard.disarm();
             // Ended by the function below, as the task of a buffered join is.
             context.begin_task();
-            return end_shared_or_panicked(context, job.job(), is_unlinked, a);
+            return end_shared_or_panicked(context, &job.job, is_unlinked, a);
         }
     };
     // As in `join_buffered`.
     context.share_joins();
     abort_guard.disarm();
     // SAFETY: this bee owns the job, and it has made no task of it, so nobody else runs it.
-    match catch_unwind(AssertUnwindSafe(|| unsafe { job.job().take_work() }(false))) {
+    match catch_unwind(AssertUnwindSafe(|| unsafe { job.job.take_work() }(false))) {
         Ok(b) => (a, b),
         Err(panic) => drop_and_rethrow(panic, a),
     }
@@ -214,16 +211,12 @@ where
 /// taken back.
 #[cold]
 #[inline(never)]
-fn end_shared_or_panicked<B, RA, RB>(
+fn end_shared_or_panicked<B: FnOnce(bool) -> RB + Send, RA, RB: Send>(
     context: &TaskContext<'_>,
     job: &StackJob<B, RB>,
     is_reclaimed: bool,
     a: thread::Result<RA>,
-) -> (RA, RB)
-where
-    B: FnOnce(bool) -> RB + Send,
-    RB: Send,
-{
+) -> (RA, RB) {
     // Other bees may run the task, so nothing may unwind the frame of the join, and this one is further in.
     let abort_guard = AbortOnUnwind::new("in a join");
     // If the task has been shared, look for it among the tasks, run others meanwhile, or wait until the bee that has

@@ -1,5 +1,5 @@
-//! Tasks that own what they run, for work that does not end inside the call that made it: those of `spawn` and of
-//! scopes, and those of threads that wait (`blocking.rs`).
+//! Tasks that own what they run, for work that does not end inside the call that made it: those of `spawn`, for which
+//! nothing waits ([`detached`]), of scopes, and of threads that wait (`blocking.rs`).
 //!
 //! A job is on the heap, with the address of what it belongs to, in memory that is used again and again
 //! (`job_memory.rs`). To keep small ones in the tasks themselves was tried: tasks of four words cost more on their way
@@ -7,6 +7,7 @@
 
 #![allow(unsafe_code)]
 
+use crate::pool::shared::Shared;
 use crate::protocol::tasks::held_credit::HeldCredit;
 use crate::protocol::tasks::task::{Run, Task};
 use crate::tasks::job_memory::{put_on_heap, take_out};
@@ -87,6 +88,28 @@ impl<J: Job> JobPlace<J> {
     pub(crate) fn take(self) -> J {
         // SAFETY: `task_of` has put the job there. There is one place for each, so nobody else takes it.
         unsafe { take_out(self.0) }.job
+    }
+}
+
+/// A job that nothing waits for.
+struct DetachedJob<F>(F);
+
+/// Makes a task that runs `job` for the hive or task pool of `shared`. A panic of the job goes to the panic handler. In
+/// a task pool the job is a keeper of the pool, which the caller has counted (`TaskPoolState::add_keepers`).
+pub(crate) fn detached(shared: &Shared, job: impl FnOnce() + Send + 'static) -> Task {
+    // SAFETY: the closure is `'static`. The hive's shared state outlives every task that is queued in its team: all of
+    // them are run before it goes.
+    unsafe { task_of(shared, DetachedJob(job)) }
+}
+
+impl<F: FnOnce() + Send> Job for DetachedJob<F> {
+    type Owner = Shared;
+    unsafe fn run(shared: *const Shared, job: JobPlace<Self>) {
+        // SAFETY: see `detached`.
+        let shared = unsafe { &*shared };
+        shared.config.handlers.catch_panic(job.take().0);
+        // In a hive this does nothing.
+        shared.release_keeper();
     }
 }
 

@@ -22,8 +22,7 @@ use crate::region::closure_size::boxed_if_large;
 use crate::region::nesting;
 use crate::tasks::caller_queue;
 use crate::tasks::caller_queue::CallerQueue;
-use crate::tasks::first_panic::FirstPanic;
-use crate::tasks::scope_job::{ScopeWithJobs, run_scope, task_of_scope};
+use crate::tasks::scope_job::{FirstPanic, ScopeWithJobs, run_scope, task_of_scope};
 
 /// Spawns tasks that may borrow what lives longer than the scope: see
 /// [`Hive::scope`](crate::pool::handle::Hive::scope).
@@ -121,38 +120,33 @@ impl<'scope> Scope<'scope> {
     /// Counts a task, and then queues it where the scope's tasks go.
     fn queue_task(&self, task: impl FnOnce(&Self) + Send + 'scope) {
         let task = self.prepare(task);
-        self.count_and_queue(|destination, context| match (destination, context) {
-            (_, Some(context)) => context.push(task),
-            (Ok(team), None) => team.inject(task),
-            (Err(queue), None) => queue.push(task),
-        });
-    }
-
-    /// Spawns a task that only bee `bee` runs. The bee must have been hired.
-    pub(crate) fn spawn_on(&self, bee: u32, task: impl FnOnce(&Self) + Send + 'scope) {
-        let task = self.prepare(task);
-        self.count_and_queue(|destination, _| match destination {
-            Ok(team) => team.send_to_mailbox(bee, task),
-            Err(queue) => queue.push(task),
-        });
-    }
-
-    /// Counts a task that the calling thread is about to spawn, and calls `queue` with where the scope's tasks go, and
-    /// with the calling thread as a bee of that team, if it is one.
-    #[inline(always)]
-    fn count_and_queue(&self, queue: impl FnOnce(Result<&Team, &CallerQueue>, Option<&TaskContext<'_>>)) {
-        let destination = self.destination();
-        let Ok(team) = destination else {
-            self.pending.add_from_another_thread();
-            return queue(destination, None);
-        };
-        nesting::with_task_context(team, |context| {
-            match context {
-                Some(context) => context.held_credit.add(self),
-                None => self.pending.add_from_another_thread(),
+        let team = match self.destination {
+            // SAFETY: the team outlives the scope, whose body one of its bees runs.
+            Destination::Team(team) => unsafe { &*team },
+            Destination::Caller(queue) => {
+                self.pending.add_from_another_thread();
+                // SAFETY: the queue lies further up the stack of the scope's thread, and outlives the scope.
+                return unsafe { &*queue }.push(task);
             }
-            queue(destination, context);
+        };
+        nesting::with_task_context(team, |context| match context {
+            Some(context) => {
+                context.held_credit.add(self);
+                context.push(task);
+            }
+            None => {
+                self.pending.add_from_another_thread();
+                team.inject(task);
+            }
         });
+    }
+
+    /// Spawns a task that only bee `bee` runs, in a scope of the hive that the calling bee, `context`, belongs to. The
+    /// bee must have been hired.
+    pub(crate) fn spawn_on(&self, context: &TaskContext<'_>, bee: u32, task: impl FnOnce(&Self) + Send + 'scope) {
+        let task = self.prepare(task);
+        context.held_credit.add(self);
+        context.team().send_to_mailbox(bee, task);
     }
 
     /// Makes a task that runs `task` in this scope and then counts it as ended. The caller counts it before it queues
@@ -160,17 +154,6 @@ impl<'scope> Scope<'scope> {
     fn prepare(&self, task: impl FnOnce(&Self) + Send + 'scope) -> Task {
         // SAFETY: what the task borrows outlives `'scope`, and so the scope, which waits for what is counted.
         unsafe { task_of_scope(self, task) }
-    }
-
-    /// The hive, if that is where the tasks go, or else the queue of the thread that called the scope. (`Err` is no
-    /// failure here: the standard library has no type for one of two things.)
-    fn destination(&self) -> Result<&Team, &CallerQueue> {
-        match self.destination {
-            // SAFETY: the team outlives the scope, whose body one of its bees runs.
-            Destination::Team(team) => Ok(unsafe { &*team }),
-            // SAFETY: the queue lies further up the stack of the scope's thread, and outlives the scope.
-            Destination::Caller(queue) => Err(unsafe { &*queue }),
-        }
     }
 }
 

@@ -7,12 +7,13 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
+use crate::protocol::region::panics::{Payload, drop_ignoring_panics};
 use crate::protocol::tasks::held_credit::{CountedScope, HeldCredit};
 use crate::protocol::tasks::scope_count::ScopeCount;
 use crate::protocol::tasks::task::Task;
 use crate::region::nesting::drop_and_rethrow;
+use crate::sync::Mutex;
 use crate::sys::fork::with_abort_in_child;
-use crate::tasks::first_panic::FirstPanic;
 use crate::tasks::owned_job::{Job, JobPlace, task_of};
 
 /// A scope that has jobs.
@@ -116,5 +117,29 @@ fn run_in<S: ScopeWithJobs, F: FnOnce(&S) + Send>(scope: &S, place: JobPlace<Sco
     let run = || with_abort_in_child(|| job(scope));
     if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
         scope.panic().record(panic);
+    }
+}
+
+/// The payload of the first panic, if a task has panicked, of all tasks of one scope or of those that one thread waits
+/// for (`blocking.rs`). It continues when all of them have ended.
+#[derive(Default)]
+pub(crate) struct FirstPanic(Mutex<Option<Payload>>);
+
+impl FirstPanic {
+    /// Keeps the panic if it is the first, and drops it otherwise.
+    pub(crate) fn record(&self, panic: Payload) {
+        let mut first = self.0.lock();
+        if first.is_none() {
+            *first = Some(panic);
+        } else {
+            // The drop of a payload is the program's code, so the lock is released before it.
+            drop(first);
+            drop_ignoring_panics(panic);
+        }
+    }
+
+    /// Takes out the panic that was kept, if there is one.
+    pub(crate) fn take(&self) -> Option<Payload> {
+        self.0.lock().take()
     }
 }

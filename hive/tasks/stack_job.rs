@@ -150,7 +150,7 @@ impl<F: FnOnce(bool) -> R + Send, R: Send> Run for StackJob<F, R> {
 #[repr(C)]
 pub(crate) struct LinkedJob<F, R> {
     link: JoinLink,
-    job: StackJob<F, R>,
+    pub(crate) job: StackJob<F, R>,
 }
 
 impl<F: FnOnce(bool) -> R + Send, R: Send> LinkedJob<F, R> {
@@ -165,12 +165,6 @@ impl<F: FnOnce(bool) -> R + Send, R: Send> LinkedJob<F, R> {
     pub(crate) fn link(&self) -> *const JoinLink {
         // Not `&self.link`: through a pointer that is made of that, `make_task` could not get at the job.
         (&raw const *self).cast()
-    }
-
-    /// The job itself.
-    #[inline]
-    pub(crate) fn job(&self) -> &StackJob<F, R> {
-        &self.job
     }
 
     /// # Safety
@@ -211,10 +205,10 @@ mod tests {
         let mut tasks = Vec::new();
         list.take_all(&team, 0, |task| tasks.push(task));
         assert!(list.is_empty() && !list.unlink(jobs[1].link()));
-        assert!(tasks[0].is_of(jobs[0].job()) && tasks[1].is_of(jobs[1].job()) && tasks.len() == 2);
+        assert!(tasks[0].is_of(&jobs[0].job) && tasks[1].is_of(&jobs[1].job) && tasks.len() == 2);
         tasks.into_iter().for_each(Task::run);
         // SAFETY: the tasks have been run.
-        let results = [0, 1].map(|i| unsafe { jobs[i].job().take_result() }.expect("it has not panicked"));
+        let results = [0, 1].map(|i| unsafe { jobs[i].job.take_result() }.expect("it has not panicked"));
         assert_eq!(results, ["outer", "inner"]);
     }
 }

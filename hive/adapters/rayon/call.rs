@@ -19,8 +19,8 @@ const FIRST_SLEEP: Duration = Duration::from_micros(50);
 const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
 /// The state that the bees of one call share.
-pub(crate) struct RayonCall<'p> {
-    policy: &'p WaitPolicy,
+#[derive(Default)]
+pub(crate) struct RayonCall {
     /// Whether the closure has ended. The queen sets it, once. It has a cache line of its own, since the bees read it
     /// while they poll.
     is_over: CachePadded<AtomicBool>,
@@ -30,27 +30,18 @@ pub(crate) struct RayonCall<'p> {
     ended: Condvar,
 }
 
-impl<'p> RayonCall<'p> {
-    pub(crate) fn new(policy: &'p WaitPolicy) -> Self {
-        Self {
-            policy,
-            is_over: CachePadded::new(AtomicBool::new(false)),
-            sleepers: CachePadded::new(Mutex::new(0)),
-            ended: Condvar::new(),
-        }
-    }
-
+impl RayonCall {
     /// Runs rayon's jobs until the call has ended.
-    pub(crate) fn run_jobs(&self) {
-        let mut spinner = self.policy.spinner();
+    pub(crate) fn run_jobs(&self, policy: &WaitPolicy) {
+        let mut spinner = policy.spinner();
         let mut sleep_time = FIRST_SLEEP;
         while !self.is_over() {
             // A job that was run makes the bee poll from the beginning: more may follow soon.
             if rayon_core::yield_now() == Some(Yield::Executed) {
-                spinner = self.policy.spinner();
+                spinner = policy.spinner();
                 sleep_time = FIRST_SLEEP;
             } else if !spinner.spin_once() {
-                self.sleep(sleep_time);
+                self.sleep(policy, sleep_time);
                 sleep_time = LONGEST_SLEEP.min(sleep_time * 2);
             }
         }
@@ -75,7 +66,7 @@ impl<'p> RayonCall<'p> {
     }
 
     /// Sleeps for `duration`, or until the call is over.
-    fn sleep(&self, duration: Duration) {
+    fn sleep(&self, policy: &WaitPolicy, duration: Duration) {
         let mut sleepers = self.lock_sleepers();
         // Looks again under the lock. The queen takes the lock after she has set `is_over`; so either this bee sees
         // that the call has ended, or the queen sees that the bee sleeps and wakes it.
@@ -83,7 +74,7 @@ impl<'p> RayonCall<'p> {
             return;
         }
         *sleepers += 1;
-        let woken = self.policy.while_off_core(|| self.ended.wait_timeout(sleepers, duration));
+        let woken = policy.while_off_core(|| self.ended.wait_timeout(sleepers, duration));
         let (mut sleepers, _) = woken.unwrap_or_else(PoisonError::into_inner);
         *sleepers -= 1;
     }

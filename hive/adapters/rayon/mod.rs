@@ -43,19 +43,21 @@
 //! has what the bees do in `Hive::rayon`.
 
 pub(crate) mod call;
-pub(crate) mod worker;
 
 use std::any::Any;
+use std::cell::Cell;
+use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rayon_core::ThreadPool;
+use rayon_core::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 
 use crate::adapters::rayon::call::RayonCall;
+use crate::on_drop::on_drop;
 use crate::pool::builder::Builder;
 use crate::pool::error::{Error, ErrorKind};
 use crate::pool::handle::Hive;
 use crate::pool::handlers::Handlers;
-use crate::pool::thread_host::{Guest, ThreadHosts};
+use crate::pool::thread_host::{Guest, ThreadHost, ThreadHosts, WorkerMain};
 
 impl Hive {
     /// Runs `work` with rayon on `n` bees of this hive, including the calling thread, and returns its result.
@@ -111,11 +113,10 @@ impl Hive {
         let bees = if is_rayon_worker || n == 0 { n } else { n.max(2) };
         // The body of a region is called by all bees, through a shared reference; the locks hand `work` to the queen
         // and its result back. No thread ever waits for them.
-        let (work, result, call) =
-            (Mutex::new(Some(work)), Mutex::new(None), RayonCall::new(self.shared.team.policy()));
+        let (work, result, call) = (Mutex::new(Some(work)), Mutex::new(None), RayonCall::default());
         self.spmd(bees.min(pool.current_num_threads()), |bee| {
             if !bee.is_queen() {
-                return call.run_jobs();
+                return call.run_jobs(self.shared.team.policy());
             }
             // Declared before the closure runs, so that the bees are released even if it panics.
             let _over = call.end_on_drop();
@@ -154,7 +155,20 @@ impl Builder {
 /// Makes the calling thread rayon's worker 0, and arranges that the threads of the hive's bees become its other
 /// workers. No bee's thread exists yet.
 fn start_pool(bees: u32, handlers: &Handlers, hosts: &ThreadHosts) -> Result<Box<dyn Guest>, Error> {
-    let (pool, threads) = worker::build_pool(bees, handlers).map_err(|cause| {
+    let mut threads = Vec::new();
+    let handlers = handlers.clone();
+    let builder = ThreadPoolBuilder::new()
+        .num_threads(bees as usize)
+        .use_current_thread()
+        .start_handler(run_bee)
+        // A panic in a job that no caller waits for goes to the hive's panic handler. If there is none, the process
+        // ends, as it does with rayon alone.
+        .panic_handler(move |panic| handlers.catch_panic(|| resume_unwind(panic)))
+        .spawn_handler(|thread| {
+            threads.push(thread);
+            Ok(())
+        });
+    let pool = builder.build().map_err(|cause| {
         let message = format!(
             "rayon's workers cannot be this hive's bees: {cause}; a thread that is rayon's worker, or has built a hive \
              with host_rayon, is that pool's for good, so build this one on a thread of its own, or without host_rayon"
@@ -163,7 +177,7 @@ fn start_pool(bees: u32, handlers: &Handlers, hosts: &ThreadHosts) -> Result<Box
     })?;
     let pool = Arc::new(pool);
     for thread in threads {
-        hosts.reserve(thread.index() as u32, worker::thread_host(thread, Arc::clone(&pool)));
+        hosts.reserve(thread.index() as u32, thread_host(thread, Arc::clone(&pool)));
     }
     Ok(Box::new(pool))
 }
@@ -178,11 +192,54 @@ impl Guest for Arc<ThreadPool> {
         if !is_forked {
             // The builder's thread, worker 0, runs the jobs that are left: in a pool of one, no other thread can.
             while pool.current_thread_index() == Some(0) && pool.yield_now() == Some(rayon_core::Yield::Executed) {}
-            worker::release_pool(&pool);
+            release_pool(&pool);
         }
     }
 
     fn as_any(&self) -> &dyn Any {
         self
     }
+}
+
+// How a bee's thread becomes a rayon worker. rayon's main function for a worker thread calls the pool's start handler
+// once the thread is a worker in every respect. Here that handler is the bee's whole main function
+// (`Shared::run_worker`). When that returns, because the hive ends, the thread goes on to rayon's own loop, where it
+// runs the jobs that are left until the pool ends. `docs/adapters.md` ("rayon as a guest") has the steps.
+
+thread_local! {
+    /// The main function of the bee whose thread this is. `thread_host` sets it; the start handler takes it.
+    static WORKER_MAIN: Cell<Option<WorkerMain>> = const { Cell::new(None) };
+    /// The share in the pool that belongs to the bee on this thread.
+    static HELD_POOL: Cell<Option<Arc<ThreadPool>>> = const { Cell::new(None) };
+}
+
+/// A function that runs a bee's main function on the calling thread, as the rayon worker `thread`, with a share in
+/// `pool`.
+fn thread_host(thread: ThreadBuilder, pool: Arc<ThreadPool>) -> ThreadHost {
+    Box::new(move |worker_main| {
+        WORKER_MAIN.set(Some(worker_main));
+        HELD_POOL.set(Some(pool));
+        thread.run();
+    })
+}
+
+/// The pool's start handler: runs the bee's main function on the worker's thread.
+fn run_bee(index: usize) {
+    // Gives up this bee's share in the pool at the end, also if the main function unwinds. rayon ends the worker
+    // threads only when the last share is gone.
+    let _release_pool = on_drop(|| drop(HELD_POOL.take()));
+    assert_eq!(rayon_core::current_thread_index(), Some(index), "rayon calls its start handler on its worker");
+    let worker_main = WORKER_MAIN.take().unwrap_or_else(|| unreachable!("worker {index} has a bee"));
+    worker_main();
+}
+
+/// Gives up the calling thread's share in `pool`, if it has one.
+fn release_pool(pool: &Arc<ThreadPool>) {
+    // The thread may be ending, and its thread-local values gone. Then it has no share any more.
+    let _ = HELD_POOL.try_with(|cell| {
+        let held = cell.take();
+        if !held.as_ref().is_some_and(|held| Arc::ptr_eq(held, pool)) {
+            cell.set(held);
+        }
+    });
 }

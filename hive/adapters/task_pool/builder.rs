@@ -127,7 +127,7 @@ impl PoolBuilder {
         let team = &pool.shared.team;
         // A start handler may spawn a broadcast, which has a part for each thread, before all threads are there.
         team.make_all_slots();
-        let first_thread = self.uses_current_thread.then(|| FirstThread::begin(&pool.shared));
+        let first_thread = self.uses_current_thread.then(|| make_first_thread(&pool.shared));
         // The hiring ends here after an error or a panic as well.
         let hiring = on_drop(|| team.end_hiring(0));
         // One after the other, so that each runs tasks as soon as it is there: the next call of `start` may wait for
@@ -137,9 +137,9 @@ impl PoolBuilder {
                 .map_err(BuildError::Io)?;
         }
         drop(hiring);
-        if let Some(first_thread) = first_thread {
-            first_thread.stay();
-        }
+        // The thread belongs to the pool until it has ended. It may use the pool and its context at any time until
+        // then, in the destructors of its thread-locals as well, so both stay for ever.
+        mem::forget(first_thread);
         resizing::begin(&pool.shared);
         Ok(pool)
     }
@@ -170,58 +170,31 @@ impl PoolBuilder {
     }
 }
 
-/// The calling thread as bee 0 of a pool that is being built.
-struct FirstThread {
-    /// From a box each. The thread may use both at any time until it has ended, in the destructors of its thread-locals
-    /// as well, so they stay for ever if the pool is built.
-    shared: *mut Arc<Shared>,
-    context: *mut TaskContext<'static>,
-    /// The thread's share in the pool: what is still queued when the last share is given up is run there and then.
-    /// None: the thread stays to its end.
-    owner: Option<LiveOwner>,
-}
-
-impl FirstThread {
-    fn begin(shared: &Arc<Shared>) -> Self {
-        let owner = LiveOwner::new(shared);
-        let shared = Box::into_raw(Box::new(Arc::clone(shared)));
-        // SAFETY: the box is there until the context is gone.
-        let team: &'static Team = unsafe { &(&*shared).team };
-        let context = Box::into_raw(Box::new(TaskContext::new(team, 0)));
-        // SAFETY: the box is there until `stop_running_tasks`.
-        nesting::run_tasks_from_now_on(unsafe { &*context });
-        Self { shared, context, owner: Some(owner) }
-    }
-
-    /// The thread belongs to the pool until it has ended.
-    fn stay(mut self) {
-        mem::forget(self.owner.take());
-    }
-}
-
-impl Drop for FirstThread {
-    /// If the pool could not be built, the thread belongs to no pool again. The other threads of the pool run what this
-    /// one has queued; if there are none, it does so itself.
-    fn drop(&mut self) {
-        if self.owner.is_none() {
-            return;
-        }
+/// Makes the calling thread bee 0 of a pool that is being built. If the pool cannot be built, the drop of the result
+/// has the thread belong to no pool again. The other threads of the pool run what this one has queued; if there are
+/// none, it does so itself.
+fn make_first_thread(shared: &Arc<Shared>) -> impl Drop + use<> {
+    // The thread's share in the pool: what is still queued when the last share is given up is run there and then.
+    let owner = LiveOwner::new(shared);
+    // SAFETY: the owner keeps it until the context is gone.
+    let team: &'static Team = unsafe { &(*Arc::as_ptr(shared)).team };
+    let context = Box::into_raw(Box::new(TaskContext::new(team, 0)));
+    // SAFETY: the box is there until `stop_running_tasks`.
+    nesting::run_tasks_from_now_on(unsafe { &*context });
+    on_drop(move || {
+        let team = &owner.shared().team;
+        team.end_hiring(1);
         // SAFETY: it is there until the end of this function.
-        let shared = unsafe { &*self.shared };
-        // SAFETY: as above.
-        let context = unsafe { &*self.context };
-        shared.team.end_hiring(1);
-        if shared.team.has_worker() {
-            context.inject_remaining()
+        let lent = unsafe { &*context };
+        if team.has_worker() {
+            lent.inject_remaining()
         } else {
-            context.run_all()
+            lent.run_all()
         }
-        nesting::stop_running_tasks(context);
+        nesting::stop_running_tasks(lent);
         // SAFETY: it is from a box, and nothing refers to it any more.
-        drop(unsafe { Box::from_raw(self.context) });
-        // SAFETY: as above.
-        drop(unsafe { Box::from_raw(self.shared) });
-    }
+        drop(unsafe { Box::from_raw(context) });
+    })
 }
 
 #[cfg(test)]

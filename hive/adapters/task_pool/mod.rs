@@ -26,12 +26,10 @@
 
 pub mod builder;
 mod completion;
-mod enter;
 pub mod global;
 pub mod handle;
 pub mod pool_bee;
 pub mod pool_ref;
 pub mod resizing;
 pub mod scope;
-mod shared;
 pub mod thread;

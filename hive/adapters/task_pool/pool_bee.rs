@@ -1,9 +1,11 @@
-//! A thread of a task pool, as the code that runs on it sees it.
+//! A thread of a task pool, as the code that runs on it sees it; and what all files of this folder ask of a pool's
+//! shared state.
 
+use std::ops::Range;
 use std::ptr;
 
-use crate::adapters::task_pool::shared::index_of;
 use crate::pool::shared::Shared;
+use crate::pool::task_pool_state::TaskPoolState;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::region::nesting;
 use crate::tasks::join;
@@ -15,15 +17,11 @@ pub struct PoolBee<'m> {
 }
 
 impl<'m> PoolBee<'m> {
-    pub(super) fn new(context: &'m TaskContext<'m>) -> Self {
-        Self { context }
-    }
-
     /// Calls `use_it` with the calling thread as a bee of the pool that it belongs to, or with None if it belongs to
     /// none.
     #[inline(always)]
     pub fn with<R>(use_it: impl FnOnce(Option<PoolBee<'_>>) -> R) -> R {
-        nesting::with_pool_context(|context| use_it(context.map(PoolBee::new)))
+        nesting::with_pool_context(|context| use_it(context.map(|context| PoolBee { context })))
     }
 
     /// The calling thread as a bee of the pool whose tasks are the innermost thing that it does. `None`: it may still
@@ -38,7 +36,7 @@ impl<'m> PoolBee<'m> {
     #[expect(unsafe_code, reason = "the lifetime is the caller's choice")]
     pub unsafe fn innermost() -> Option<PoolBee<'m>> {
         // SAFETY: as the caller promises.
-        unsafe { nesting::innermost_pool_context() }.map(PoolBee::new)
+        unsafe { nesting::innermost_pool_context() }.map(|context| PoolBee { context })
     }
 
     /// Whether this is a thread of that pool.
@@ -113,4 +111,23 @@ impl<'m> PoolBee<'m> {
 /// Calls `work` with the calling thread as a bee of the pool whose job it runs.
 pub(super) fn on_calling_bee(work: impl FnOnce(PoolBee<'_>)) {
     PoolBee::with(|me| work(me.unwrap_or_else(|| unreachable!("the threads of a pool run its jobs"))));
+}
+
+/// What the shared state of a task pool has besides that of a hive.
+pub(super) fn state_of(shared: &Shared) -> &TaskPoolState {
+    shared.task_pool.as_ref().unwrap_or_else(|| unreachable!("a task pool has this"))
+}
+
+/// The numbers of the bees that are the pool's threads, in the order of their indices.
+pub(super) fn bees_of(shared: &Shared) -> Range<u32> {
+    state_of(shared).first_bee..shared.config.bees
+}
+
+pub(super) fn threads_of(shared: &Shared) -> usize {
+    bees_of(shared).len()
+}
+
+/// The index of bee `bee` among the threads of its pool.
+pub(super) fn index_of(pool: &Shared, bee: u32) -> usize {
+    (bee - state_of(pool).first_bee) as usize
 }

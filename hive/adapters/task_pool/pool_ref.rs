@@ -4,13 +4,12 @@
 
 use std::sync::Arc;
 
-use crate::adapters::task_pool::pool_bee::{PoolBee, on_calling_bee};
-use crate::adapters::task_pool::shared::{bees_of, state_of, threads_of};
+use crate::adapters::task_pool::pool_bee::{PoolBee, bees_of, on_calling_bee, state_of, threads_of};
 use crate::pool::shared::Shared;
 use crate::protocol::tasks::fifo::Fifo;
 use crate::protocol::tasks::task::Task;
 use crate::region::closure_size::boxed_if_large;
-use crate::tasks::detached::detached;
+use crate::tasks::owned_job::detached;
 
 /// A pool as the calling thread sees it, which may be one of its threads. It stays on that thread.
 #[derive(Clone, Copy)]

@@ -25,8 +25,7 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 
-use crate::adapters::task_pool::pool_bee::PoolBee;
-use crate::adapters::task_pool::shared::{state_of, threads_of};
+use crate::adapters::task_pool::pool_bee::{PoolBee, state_of, threads_of};
 use crate::pool::shared::Shared;
 use crate::pool::task_pool_state::PoolSize;
 use crate::sys::process::OfProcess;

@@ -6,17 +6,15 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::adapters::task_pool::completion::Completion;
-use crate::adapters::task_pool::pool_bee::{PoolBee, on_calling_bee};
+use crate::adapters::task_pool::pool_bee::{PoolBee, bees_of, on_calling_bee};
 use crate::adapters::task_pool::pool_ref::PoolRef;
-use crate::adapters::task_pool::shared::bees_of;
 use crate::pool::shared::Shared;
 use crate::protocol::tasks::fifo::Fifo;
 use crate::protocol::tasks::held_credit::CountedScope;
 use crate::protocol::tasks::scope_count::ScopeCount;
 use crate::protocol::tasks::task::Task;
 use crate::region::closure_size::boxed_if_large;
-use crate::tasks::first_panic::FirstPanic;
-use crate::tasks::scope_job::{ScopeWithJobs, run_scope, task_of_scope};
+use crate::tasks::scope_job::{FirstPanic, ScopeWithJobs, run_scope, task_of_scope};
 
 /// A scope of a pool. Any thread may spawn jobs in it, from the scope's body, from its jobs, or from threads of their
 /// own.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
-use crate::adapters::task_pool::shared::index_of;
+use crate::adapters::task_pool::pool_bee::index_of;
 use crate::pool::shared::Shared;
 use crate::pool::worker_thread::LiveOwner;
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
@@ -30,6 +30,7 @@ impl PoolThread {
     }
 
     /// Runs the pool's tasks on the calling thread until the pool has ended. Afterwards the thread belongs to no pool.
+    // Unlike a hive's worker, it is neither bound nor are its signals blocked: it belongs to whoever has started it.
     ///
     /// # Panics
     /// If the thread belongs to a pool or a hive already, which would have it back only when this pool has ended.
@@ -39,50 +40,45 @@ impl PoolThread {
             "a thread cannot run the tasks of a pool inside of a task or a region; start one of its own for that"
         );
         let Self { owner, bee, epoch } = self;
-        run_bee(owner.shared(), bee, epoch);
-    }
-}
-
-/// The main function of a pool's thread. Unlike a hive's worker, it neither binds the thread nor blocks signals: the
-/// thread belongs to whoever has started it.
-fn run_bee(shared: &Shared, bee: u32, epoch: u64) {
-    // A panic here is a fault of hive: tasks and handlers catch the panics of the program's code.
-    let abort_guard = AbortOnUnwind::new("in the main function of a pool's thread");
-    let _on_core = presence::count_on_core();
-    let policy = shared.team.policy();
-    let _looks = policy.begin_to_look_at_cpus(false);
-    let context = TaskContext::new(&shared.team, bee);
-    stack_room::ask_for_end_of_stack(None);
-    // The pool may have ended before it knew of this thread: if `start` has returned an error although the thread runs.
-    // The fence pairs with the one in `Shared::release_keeper`: either this finds that the pool has ended, or
-    // `terminate_all` finds this bee, which the context has counted as hired.
-    fence(Ordering::SeqCst);
-    // Relaxed: ordered by the fence. Usually no lock is taken here: `start` may be waiting for this thread, and runs
-    // under that lock.
-    if shared.has_ended.load(Ordering::Relaxed) {
-        shared.team.terminate_if_ended(bee);
-    }
-    let (handlers, index) = (&shared.config.handlers, index_of(shared, bee) as u32);
-    nesting::within_tasks(&context, || {
-        if handlers.start.is_some() {
-            context.run_as_task(|| handlers.run(handlers.start.as_ref(), index));
+        let shared = owner.shared();
+        // A panic here is a fault of hive: tasks and handlers catch the panics of the program's code.
+        let abort_guard = AbortOnUnwind::new("in the main function of a pool's thread");
+        let _on_core = presence::count_on_core();
+        let policy = shared.team.policy();
+        let _looks = policy.begin_to_look_at_cpus(false);
+        let context = TaskContext::new(&shared.team, bee);
+        stack_room::ask_for_end_of_stack(None);
+        // The pool may have ended before it knew of this thread: if `start` has returned an error although the thread
+        // runs. The fence pairs with the one in `Shared::release_keeper`: either this finds that the pool has ended, or
+        // `terminate_all` finds this bee, which the context has counted as hired.
+        fence(Ordering::SeqCst);
+        // Relaxed: ordered by the fence. Usually no lock is taken here: `start` may be waiting for this thread, and
+        // runs under that lock.
+        if shared.has_ended.load(Ordering::Relaxed) {
+            shared.team.terminate_if_ended(bee);
         }
+        let (handlers, index) = (&shared.config.handlers, index_of(shared, bee) as u32);
+        nesting::within_tasks(&context, || {
+            if handlers.start.is_some() {
+                context.run_as_task(|| handlers.run(handlers.start.as_ref(), index));
+            }
+            policy.abort_if_forked();
+            // Until `start` has returned for the first thread, the team's size is 1, and the thread is woken as the
+            // worker of a lone queen. Who queued a task before the context was there did not know of the thread, and
+            // nobody wakes it for what its start handler has spawned. The fence above pairs with the one in
+            // `Team::notify_of_jobs`, too: either this finds the task, or that finds the thread.
+            if bee == 1 {
+                shared.team.wake_first_worker_of_lone_queen();
+            }
+            Worker::new(&context, epoch).run();
+            if handlers.exit.is_some() {
+                context.run_as_task(|| handlers.run(handlers.exit.as_ref(), index));
+                // What the handler has spawned lies in this bee's deque, and the other threads may have ended.
+                context.run_all();
+            }
+        });
+        // A child that was forked in a task or a handler must not go on: it has none of the pool's other threads.
         policy.abort_if_forked();
-        // Until `start` has returned for the first thread, the team's size is 1, and the thread is woken as the worker
-        // of a lone queen. Who queued a task before the context was there did not know of the thread, and nobody wakes
-        // it for what its start handler has spawned. The fence above pairs with the one in `Team::notify_of_jobs`, too:
-        // either this finds the task, or that finds the thread.
-        if bee == 1 {
-            shared.team.wake_first_worker_of_lone_queen();
-        }
-        Worker::new(&context, epoch).run();
-        if handlers.exit.is_some() {
-            context.run_as_task(|| handlers.run(handlers.exit.as_ref(), index));
-            // What the handler has spawned lies in this bee's deque, and the other threads may have ended.
-            context.run_all();
-        }
-    });
-    // A child that was forked in a task or a handler must not go on: it has none of the pool's other threads.
-    policy.abort_if_forked();
-    abort_guard.disarm();
+        abort_guard.disarm();
+    }
 }

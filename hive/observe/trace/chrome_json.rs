@@ -8,7 +8,7 @@ use std::io::Write;
 use std::{fmt, io, process};
 
 use crate::observe::build_info::build_info;
-use crate::observe::trace::event::Event;
+use crate::observe::trace::event::{Event, EventKind};
 use crate::observe::trace::log::{Log, MAX_ENTRIES, nanos_since_start};
 
 /// Writes the bees' logs, in the order of the bees, and the sizes that the hive has had, as they are at the moment of
@@ -20,19 +20,12 @@ pub(crate) fn write_json(
     logs: &[&Log],
 ) -> io::Result<()> {
     let dropped: usize = logs.iter().map(|log| log.dropped()).sum();
-    writeln!(out, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{")?;
-    writeln!(out, "\"hive\":{},\"bees\":\"{}\",", JsonString(&build_info().to_string()), logs.len())?;
-    writeln!(
-        out,
-        "\"events kept of each bee\":\"{MAX_ENTRIES}\",\"dropped events\":\"{dropped}\"}},\"traceEvents\":["
-    )?;
+    writeln!(out, r#"{{"displayTimeUnit":"ns","otherData":{{"#)?;
+    writeln!(out, r#""hive":{},"bees":"{}","#, JsonString(&build_info().to_string()), logs.len())?;
+    writeln!(out, r#""events kept of each bee":"{MAX_ENTRIES}","dropped events":"{dropped}"}},"traceEvents":["#)?;
     let pid = process::id();
     let name = format!("{hive_name}, {} bees", logs.len());
-    write!(
-        out,
-        "{{\"ph\":\"M\",\"pid\":{pid},\"name\":\"process_name\",\"args\":{{\"name\":{}}}}}",
-        JsonString(&name)
-    )?;
+    write!(out, r#"{{"ph":"M","pid":{pid},"name":"process_name","args":{{"name":{}}}}}"#, JsonString(&name))?;
     // Slices that are still open when the file is written end at this moment.
     let end = nanos_since_start();
     let mut timeline = Timeline { out, pid, bee: 0, open_slices: Vec::new() };
@@ -61,7 +54,7 @@ impl<W: Write> Timeline<'_, W> {
         let name = if self.bee == 0 { "queen".to_owned() } else { format!("bee {}", self.bee) };
         let Self { pid, bee, .. } = self;
         write!(self.out, ",\n{{\"ph\":\"M\",\"pid\":{pid},\"tid\":{bee},")?;
-        write!(self.out, "\"name\":\"thread_name\",\"args\":{{\"name\":\"{name}\"}}}}")?;
+        write!(self.out, r#""name":"thread_name","args":{{"name":"{name}"}}}}"#)?;
         // Asked before the entries are read. If the log gets full only after that, the entries that are read may end
         // before the last one that it had room for, and a note that it is full would stand in the wrong place.
         let is_full = log.dropped() > 0;
@@ -71,14 +64,14 @@ impl<W: Write> Timeline<'_, W> {
             last = time;
         }
         if is_full {
-            self.write_line('i', last, ",\"s\":\"t\",\"name\":\"the log is full\"")?;
+            self.write_line('i', last, r#","s":"t","name":"the log is full""#)?;
         }
         // A bee that is parked while it sleeps writes that into its log only when it wakes up. Until then, the moment
         // that was marked for it tells that it is parked, and since when.
-        let is_asleep = !is_full && self.open_slices.last() == Some(&Event::Sleep);
+        let is_asleep = !is_full && self.open_slices.last() == Some(&Event::begin(EventKind::Sleep));
         if let Some(marked) = log.marked_time_since(last).filter(|_| is_asleep) {
-            self.write_event(marked, Event::Resume { is_woken: false })?;
-            self.write_event(marked, Event::Park)?;
+            self.write_event(marked, Event::resume(false))?;
+            self.write_event(marked, Event::begin(EventKind::Park))?;
             last = marked;
         }
         // Of a full log nothing is known after its last entry.
@@ -92,11 +85,11 @@ impl<W: Write> Timeline<'_, W> {
     /// Writes one entry of the log: as the end of a slice, as an instant, as a value of the curve of sizes, or as the
     /// begin of a slice.
     fn write_event(&mut self, time: u64, event: Event) -> io::Result<()> {
-        match event {
-            _ if event.is_end() => self.write_end(time, event),
-            Event::TeamSize(_) => self.write_line('C', time, EventFields(event)),
-            Event::Steal { .. } | Event::Woken { .. } => {
-                self.write_line('i', time, format_args!(",\"s\":\"t\"{}", EventFields(event)))
+        match event.kind {
+            _ if event.is_end => self.write_end(time, event),
+            EventKind::TeamSize => self.write_line('C', time, EventFields(event)),
+            EventKind::Steal | EventKind::Woken => {
+                self.write_line('i', time, format_args!(r#","s":"t"{}"#, EventFields(event)))
             }
             _ => {
                 self.open_slices.push(event);
@@ -130,37 +123,24 @@ struct EventFields(Event);
 
 impl fmt::Display for EventFields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = match self.0 {
-            Event::RegionBegin { number, bees } => {
-                return write!(f, ",\"name\":\"region\",\"args\":{{\"number\":{number},\"team\":{bees}}}");
-            }
-            Event::BarrierBegin(number) => return write!(f, ",\"name\":\"barrier\",\"args\":{{\"number\":{number}}}"),
-            Event::Steal { from, distance } => {
-                let distance = ["core", "cluster", "node", "far"].get(distance as usize).unwrap_or(&"far");
-                return write!(f, ",\"name\":\"steal\",\"args\":{{\"from\":{from},\"distance\":\"{distance}\"}}");
-            }
-            Event::Woken { by } => return write!(f, ",\"name\":\"woken\",\"args\":{{\"by\":{by}}}"),
-            Event::TeamSize(bees) => return write!(f, ",\"name\":\"bees\",\"args\":{{\"bees\":{bees}}}"),
-            Event::Resume { is_woken } => return write!(f, ",\"args\":{{\"woken\":{is_woken}}}"),
-            Event::WaitBegin => "wait",
-            Event::QueenWait => "end of region",
-            Event::WakeBegin => "wake bees",
-            Event::QueenSlotBegin => "queen's place",
-            Event::TaskBegin => "task",
-            Event::SearchBegin => "search",
-            Event::Sleep => "sleep",
-            Event::Park => "parked",
-            Event::Block => "blocked",
+        let Event { kind, is_end, small, large } = self.0;
+        match kind {
+            EventKind::Sleep if is_end => return write!(f, r#","args":{{"woken":{}}}"#, small == 1),
             // An end needs no name: the format knows by the order of the events what ends.
-            Event::RegionEnd
-            | Event::BarrierEnd
-            | Event::WaitEnd
-            | Event::WakeEnd
-            | Event::QueenSlotEnd
-            | Event::TaskEnd
-            | Event::SearchEnd => return Ok(()),
-        };
-        write!(f, ",\"name\":\"{name}\"")
+            _ if is_end => return Ok(()),
+            _ => write!(f, r#","name":"{}""#, kind.name())?,
+        }
+        match kind {
+            EventKind::Region => write!(f, r#","args":{{"number":{large},"team":{small}}}"#),
+            EventKind::Barrier => write!(f, r#","args":{{"number":{small}}}"#),
+            EventKind::Steal => {
+                let distance = ["core", "cluster", "node", "far"].get(small as usize).unwrap_or(&"far");
+                write!(f, r#","args":{{"from":{large},"distance":"{distance}"}}"#)
+            }
+            EventKind::Woken => write!(f, r#","args":{{"by":{large}}}"#),
+            EventKind::TeamSize => write!(f, r#","args":{{"bees":{large}}}"#),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -190,7 +170,7 @@ mod tests {
     /// The file for these logs, parsed, and its events as kind, name and arguments. Metadata and sizes are left out.
     fn written(name: &str, logs: &[&Log]) -> (Value, Vec<(String, String, Value)>) {
         let mut out = Vec::new();
-        write_json(&mut out, name, &[(5, Event::TeamSize(2))], logs).unwrap();
+        write_json(&mut out, name, &[(5, Event::numbered(EventKind::TeamSize, 0, 2))], logs).unwrap();
         let file: Value = serde_json::from_slice(&out).unwrap();
         let text = |event: &Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();
         let event = |event: &Value| (text(event, "ph"), text(event, "name"), event["args"].clone());
@@ -217,19 +197,19 @@ mod tests {
 
     #[test]
     fn slices_have_their_names_and_numbers() {
-        let region = Event::RegionBegin { number: 7, bees: 3 };
-        let steal = Event::Steal { from: 2, distance: 1 };
+        let region = Event::numbered(EventKind::Region, 3, 7);
+        let steal = Event::numbered(EventKind::Steal, 1, 2);
         let log = log(
             MAX_ENTRIES,
             &[
                 region,
-                Event::BarrierBegin(1),
-                Event::BarrierEnd,
-                Event::QueenWait,
-                Event::RegionEnd,
+                Event::numbered(EventKind::Barrier, 1, 7),
+                Event::end(EventKind::Barrier),
+                Event::begin(EventKind::QueenWait),
+                Event::end(EventKind::Region),
                 steal,
-                Event::TaskBegin,
-                Event::TaskEnd,
+                Event::begin(EventKind::Task),
+                Event::end(EventKind::Task),
             ],
         );
         let (file, events) = written("a \"name\"\n", &[&log]);
@@ -246,15 +226,27 @@ mod tests {
 
     #[test]
     fn what_is_open_ends_with_the_file_and_an_end_without_its_begin_is_left_out() {
-        let (_, events) = written("x", &[&log(MAX_ENTRIES, &[Event::SearchEnd, Event::SearchBegin, Event::Sleep])]);
+        let (_, events) = written(
+            "x",
+            &[&log(
+                MAX_ENTRIES,
+                &[Event::end(EventKind::Search), Event::begin(EventKind::Search), Event::begin(EventKind::Sleep)],
+            )],
+        );
         assert_eq!(kinds(&events), "BBEE");
-        let (_, events) = written("x", &[&log(MAX_ENTRIES, &[Event::TaskBegin, Event::SearchBegin, Event::TaskEnd])]);
+        let (_, events) = written(
+            "x",
+            &[&log(
+                MAX_ENTRIES,
+                &[Event::begin(EventKind::Task), Event::begin(EventKind::Search), Event::end(EventKind::Task)],
+            )],
+        );
         assert_eq!(kinds(&events), "BBEE", "an outer end ends the inner ones");
     }
 
     #[test]
     fn a_bee_parked_in_its_sleep_is_shown_so() {
-        let log = log(MAX_ENTRIES, &[Event::Sleep]);
+        let log = log(MAX_ENTRIES, &[Event::begin(EventKind::Sleep)]);
         std::thread::sleep(std::time::Duration::from_millis(1));
         log.mark_time();
         let (_, events) = written("x", &[&log]);
@@ -264,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_log_that_was_full_says_so() {
-        let log = log(1, &[Event::SearchBegin; 5_000]);
+        let log = log(1, &[Event::begin(EventKind::Search); 5_000]);
         let (file, events) = written("x", &[&log]);
         assert_eq!(file["otherData"]["dropped events"], "904");
         assert!(events.iter().any(|(_, name, _)| name == "the log is full"));

@@ -2,162 +2,120 @@
 //!
 //! The protocols write events through `Team::log`, `Team::set_activity` and the slots' logs; `chrome_json.rs` turns
 //! them into the slices and instants of the file. An event is packed into one word, so that an entry of the log is two
-//! words.
+//! words. What the watchdog reads of each bee is such a word, too (`activity.rs`).
 
-use crate::observe::activity::Activity;
-
-/// What begins, ends or happens on a bee at one moment. "It" is the bee whose log the event is in.
+/// What lasts on a bee from a begin to an end, or happens at one moment. "It" is the bee whose log the event is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
-    /// It begins the body of a region: `number` is the low 32 bits of the region's epoch, `bees` the size of the team.
-    RegionBegin { number: u32, bees: u32 },
-    /// It has left the region.
-    RegionEnd,
-    /// It arrives at this barrier of its region and waits. The first barrier is number 1.
-    BarrierBegin(u32),
-    /// It has passed the barrier.
-    BarrierEnd,
+pub(crate) enum EventKind {
+    /// It runs the body of a region. `large` is the low 32 bits of the region's epoch, here and in the other events of
+    /// an activity; `small` is the size of the team.
+    Region,
+    /// It waits at a barrier of its region, of number `small`. The first barrier is number 1.
+    Barrier,
     /// It waits, in the middle of its region, for something that another bee of the region does and that is not a
-    /// barrier.
-    WaitBegin,
-    /// That wait has ended: the other bee has done it, or never will.
-    WaitEnd,
-    /// It is the queen and waits at the end of a region for the other bees.
+    /// barrier. The end: the other bee has done it, or never will.
+    Wait,
+    /// It is the queen and waits at the end of a region for the other bees. This ends with the region.
     QueenWait,
     /// It wakes bees that are asleep, for its region.
-    WakeBegin,
-    /// It has woken them.
-    WakeEnd,
-    /// A thread takes the queen's slot in order to run tasks.
-    QueenSlotBegin,
-    /// The thread has left the queen's slot.
-    QueenSlotEnd,
+    Wake,
+    /// A thread has taken the queen's slot in order to run tasks.
+    QueenSlot,
     /// It runs a task.
-    TaskBegin,
-    /// The task has ended.
-    TaskEnd,
+    Task,
     /// It has nothing to do and searches for a task.
-    SearchBegin,
-    /// It has something to do, and ends its search.
-    SearchEnd,
-    /// It has stolen a task from the queue of bee `from`; `distance` is the `Distance` between the two, as a number.
-    Steal { from: u32, distance: u32 },
-    /// It was woken because of tasks, by bee `by` or on that bee's behalf.
-    Woken { by: u32 },
-    /// It goes to sleep because there was nothing to do.
+    Search,
+    /// It sleeps because there was nothing to do. The end, also that of `Park` and of `Block`: it is awake again;
+    /// `small` is 1 if another thread has woken it, and 0 if it woke up by itself.
     Sleep,
     /// It parks, or was parked while it slept.
     Park,
     /// It blocks in the middle of a region: at a barrier or, as the queen, at the region's end.
     Block,
-    /// The hive has this many bees from now on. This event is in the hive's list of sizes, not in a bee's log.
-    TeamSize(u32),
-    /// It is awake again. `is_woken`: another thread has woken it; otherwise it woke up by itself.
-    Resume { is_woken: bool },
+    /// A moment: it has stolen a task from the queue of bee `large`; `small` is the `Distance` between the two, as a
+    /// number.
+    Steal,
+    /// A moment: it was woken because of tasks, by bee `large` or on that bee's behalf.
+    Woken,
+    /// A moment: the hive has `large` bees from now on. This is in the hive's list of sizes, not in a bee's log.
+    TeamSize,
+}
+
+impl EventKind {
+    /// All kinds, in their order, and their names in the file.
+    const ALL: [(Self, &'static str); 14] = [
+        (Self::Region, "region"),
+        (Self::Barrier, "barrier"),
+        (Self::Wait, "wait"),
+        (Self::QueenWait, "end of region"),
+        (Self::Wake, "wake bees"),
+        (Self::QueenSlot, "queen's place"),
+        (Self::Task, "task"),
+        (Self::Search, "search"),
+        (Self::Sleep, "sleep"),
+        (Self::Park, "parked"),
+        (Self::Block, "blocked"),
+        (Self::Steal, "steal"),
+        (Self::Woken, "woken"),
+        (Self::TeamSize, "bees"),
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+}
+
+/// The largest number in an event's 24 bits for the small one. Only numbers of barriers can be larger, which count as
+/// this one then; but a log is full before that.
+pub(crate) const MAX_SMALL: u32 = (1 << 24) - 1;
+
+/// What begins, ends or happens on a bee at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Event {
+    pub(crate) kind: EventKind,
+    pub(crate) is_end: bool,
+    /// A number up to `MAX_SMALL`.
+    pub(crate) small: u32,
+    pub(crate) large: u32,
 }
 
 impl Event {
-    /// The event that marks the beginning of an activity, in the region `region` with `bees` bees.
-    pub(crate) fn from_activity(activity: Activity, region: u32, bees: u32) -> Self {
-        match activity {
-            Activity::Idle => Self::TaskEnd,
-            Activity::InTask => Self::TaskBegin,
-            Activity::InRegion(0) => Self::RegionBegin { number: region, bees },
-            Activity::InRegion(_) => Self::BarrierEnd,
-            Activity::AtBarrier(number) => Self::BarrierBegin(number),
-            Activity::AtRegionEnd => Self::QueenWait,
-            Activity::LeftRegion => Self::RegionEnd,
-        }
+    /// It begins, or happens, and has no numbers.
+    pub(crate) fn begin(kind: EventKind) -> Self {
+        Self::numbered(kind, 0, 0)
     }
 
-    /// Whether this event is the end of something.
-    pub(crate) fn is_end(self) -> bool {
-        matches!(
-            self,
-            Self::RegionEnd
-                | Self::BarrierEnd
-                | Self::WaitEnd
-                | Self::WakeEnd
-                | Self::QueenSlotEnd
-                | Self::TaskEnd
-                | Self::SearchEnd
-                | Self::Resume { .. }
-        )
+    /// As `begin`, with its numbers.
+    pub(crate) fn numbered(kind: EventKind, small: u32, large: u32) -> Self {
+        Self { kind, is_end: false, small, large }
     }
 
-    /// Whether this event is the end of what `begin` began.
+    pub(crate) fn end(kind: EventKind) -> Self {
+        Self { is_end: true, ..Self::begin(kind) }
+    }
+
+    /// The end of a sleep, of being parked or of being blocked.
+    pub(crate) fn resume(is_woken: bool) -> Self {
+        Self { small: is_woken.into(), ..Self::end(EventKind::Sleep) }
+    }
+
+    /// Whether this event, which is an end, is that of what `begin` began.
     pub(crate) fn is_end_of(self, begin: Self) -> bool {
-        matches!(
-            (self, begin),
-            (Self::RegionEnd, Self::RegionBegin { .. })
-                | (Self::BarrierEnd, Self::BarrierBegin(_))
-                | (Self::WaitEnd, Self::WaitBegin)
-                | (Self::WakeEnd, Self::WakeBegin)
-                | (Self::QueenSlotEnd, Self::QueenSlotBegin)
-                | (Self::TaskEnd, Self::TaskBegin)
-                | (Self::SearchEnd, Self::SearchBegin)
-                | (Self::Resume { .. }, Self::Sleep | Self::Park | Self::Block)
-        )
+        let is_resumed = matches!(begin.kind, EventKind::Park | EventKind::Block);
+        self.kind == if is_resumed { EventKind::Sleep } else { begin.kind }
     }
 
-    /// The packed word: the kind in bits 0 to 7, a number of up to 24 bits in bits 8 to 31, and a number of up to 32
-    /// bits in bits 32 to 63. The small one is never cut off: it is a team's size, which has 16 bits, or less.
+    /// The packed word: the kind in bits 0 to 6, whether it is an end in bit 7, the small number in bits 8 to 31, and
+    /// the large one in bits 32 to 63.
     pub(crate) fn to_bits(self) -> u64 {
-        let (kind, small, large) = match self {
-            Self::RegionBegin { number, bees } => (0, bees, number),
-            Self::RegionEnd => (1, 0, 0),
-            Self::BarrierBegin(number) => (2, 0, number),
-            Self::BarrierEnd => (3, 0, 0),
-            Self::QueenWait => (4, 0, 0),
-            Self::WakeBegin => (5, 0, 0),
-            Self::WakeEnd => (6, 0, 0),
-            Self::QueenSlotBegin => (7, 0, 0),
-            Self::QueenSlotEnd => (8, 0, 0),
-            Self::TaskBegin => (9, 0, 0),
-            Self::TaskEnd => (10, 0, 0),
-            Self::SearchBegin => (11, 0, 0),
-            Self::SearchEnd => (12, 0, 0),
-            Self::Steal { from, distance } => (13, distance, from),
-            Self::Sleep => (14, 0, 0),
-            Self::Park => (15, 0, 0),
-            Self::Block => (16, 0, 0),
-            Self::Resume { is_woken } => (17, u32::from(is_woken), 0),
-            Self::TeamSize(bees) => (18, 0, bees),
-            Self::WaitBegin => (19, 0, 0),
-            Self::WaitEnd => (20, 0, 0),
-            Self::Woken { by } => (21, 0, by),
-        };
-        u64::from(large) << 32 | u64::from(small) << 8 | kind
+        let Self { kind, is_end, small, large } = self;
+        u64::from(large) << 32 | u64::from(small) << 8 | u64::from(is_end) << 7 | kind as u64
     }
 
     /// The event that `to_bits` packed into this word.
     pub(crate) fn from_bits(bits: u64) -> Self {
-        let (small, large) = (bits as u32 >> 8, (bits >> 32) as u32);
-        match bits & 0xff {
-            0 => Self::RegionBegin { number: large, bees: small },
-            1 => Self::RegionEnd,
-            2 => Self::BarrierBegin(large),
-            3 => Self::BarrierEnd,
-            4 => Self::QueenWait,
-            5 => Self::WakeBegin,
-            6 => Self::WakeEnd,
-            7 => Self::QueenSlotBegin,
-            8 => Self::QueenSlotEnd,
-            9 => Self::TaskBegin,
-            10 => Self::TaskEnd,
-            11 => Self::SearchBegin,
-            12 => Self::SearchEnd,
-            13 => Self::Steal { from: large, distance: small },
-            14 => Self::Sleep,
-            15 => Self::Park,
-            16 => Self::Block,
-            17 => Self::Resume { is_woken: small != 0 },
-            18 => Self::TeamSize(large),
-            19 => Self::WaitBegin,
-            20 => Self::WaitEnd,
-            21 => Self::Woken { by: large },
-            kind => unreachable!("no event is written as kind {kind}"),
-        }
+        let (kind, _) = EventKind::ALL[(bits & 0x7f) as usize];
+        Self { kind, is_end: bits >> 7 & 1 == 1, small: bits as u32 >> 8, large: (bits >> 32) as u32 }
     }
 }
 
@@ -167,36 +125,13 @@ mod tests {
 
     #[test]
     fn an_event_is_read_as_it_was_written() {
-        let numbered = [
-            Event::RegionBegin { number: u32::MAX, bees: 65_535 },
-            Event::BarrierBegin(u32::MAX),
-            Event::Steal { from: 65_534, distance: 3 },
-            Event::Woken { by: 65_534 },
-            Event::Resume { is_woken: true },
-            Event::Resume { is_woken: false },
-            Event::TeamSize(65_535),
-        ];
-        let begins = [
-            Event::WaitBegin,
-            Event::QueenWait,
-            Event::WakeBegin,
-            Event::QueenSlotBegin,
-            Event::TaskBegin,
-            Event::SearchBegin,
-            Event::Sleep,
-            Event::Park,
-            Event::Block,
-        ];
-        let ends = [
-            Event::WaitEnd,
-            Event::RegionEnd,
-            Event::BarrierEnd,
-            Event::WakeEnd,
-            Event::QueenSlotEnd,
-            Event::TaskEnd,
-            Event::SearchEnd,
-        ];
-        for event in numbered.into_iter().chain(begins).chain(ends) {
+        for (number, (kind, _)) in EventKind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, number);
+            for event in [Event::begin(kind), Event::end(kind), Event::numbered(kind, 65_535, u32::MAX)] {
+                assert_eq!(Event::from_bits(event.to_bits()), event);
+            }
+        }
+        for event in [Event::resume(true), Event::resume(false)] {
             assert_eq!(Event::from_bits(event.to_bits()), event);
         }
     }

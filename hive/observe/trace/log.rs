@@ -140,14 +140,17 @@ pub(crate) fn nanos_since_start() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observe::trace::event::EventKind;
 
     #[test]
     fn what_is_written_is_read_in_order_and_time_does_not_go_back() {
         let log = Log::default();
-        log.write(Event::TaskBegin);
+        log.write(Event::begin(EventKind::Task));
         assert_eq!(log.len(), 0, "it is closed");
         log.open(MAX_ENTRIES);
-        let written = |number: usize| if number.is_multiple_of(2) { Event::TaskBegin } else { Event::TaskEnd };
+        let written = |number: usize| {
+            if number.is_multiple_of(2) { Event::begin(EventKind::Task) } else { Event::end(EventKind::Task) }
+        };
         (0..2 * ENTRIES_PER_PAGE + 10).for_each(|number| log.write(written(number)));
         assert!(log.entries().map(|(_, event)| event).eq((0..2 * ENTRIES_PER_PAGE + 10).map(written)));
         assert!(log.entries().is_sorted_by_key(|(time, _)| time));
@@ -158,7 +161,7 @@ mod tests {
     fn a_full_log_counts_the_entries_it_drops() {
         let log = Log::default();
         log.open(ENTRIES_PER_PAGE);
-        (0..ENTRIES_PER_PAGE + 3).for_each(|_| log.write(Event::SearchBegin));
+        (0..ENTRIES_PER_PAGE + 3).for_each(|_| log.write(Event::begin(EventKind::Search)));
         assert_eq!((log.len(), log.dropped()), (ENTRIES_PER_PAGE, 3));
     }
 
@@ -168,14 +171,14 @@ mod tests {
         log.open(MAX_ENTRIES);
         log.mark_time();
         std::thread::sleep(std::time::Duration::from_millis(1));
-        log.write(Event::Sleep);
+        log.write(Event::begin(EventKind::Sleep));
         let slept = log.entries().last().unwrap().0;
         assert_eq!(log.marked_time_since(slept), None, "that was before");
         std::thread::sleep(std::time::Duration::from_millis(1));
         log.mark_time();
         let marked = log.marked_time_since(slept).unwrap();
-        log.write_at_mark(Event::Park);
-        log.write_at_mark(Event::Resume { is_woken: true });
+        log.write_at_mark(Event::begin(EventKind::Park));
+        log.write_at_mark(Event::resume(true));
         let times: Vec<_> = log.entries().map(|(time, _)| time).collect();
         assert_eq!(times[1], marked);
         assert!(times[2] >= marked);
@@ -186,10 +189,13 @@ mod tests {
         let log = Log::default();
         log.open(ENTRIES_PER_PAGE);
         std::thread::scope(|scope| {
-            scope.spawn(|| (0..ENTRIES_PER_PAGE as u32).for_each(|number| log.write(Event::BarrierBegin(number))));
+            scope.spawn(|| {
+                (0..ENTRIES_PER_PAGE as u32)
+                    .for_each(|number| log.write(Event::numbered(EventKind::Barrier, 0, number)))
+            });
             while log.len() < ENTRIES_PER_PAGE {
                 let barriers = log.entries().map(|(_, event)| event).zip(0..);
-                barriers.for_each(|(event, number)| assert_eq!(event, Event::BarrierBegin(number)));
+                barriers.for_each(|(event, number)| assert_eq!(event, Event::numbered(EventKind::Barrier, 0, number)));
             }
         });
     }

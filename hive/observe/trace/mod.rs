@@ -3,12 +3,11 @@
 //!
 //! A hive that is built with [`Builder::trace`](crate::pool::builder::Builder::trace) or `HIVE_TRACE` has a [`Tracer`].
 //! The bees add events (`event.rs`) to their logs (`log.rs`) as they run. The file is written when the hive is dropped,
-//! when the process ends (`traced_hives.rs`) and whenever the program asks for it; `chrome_json.rs` has its format,
-//! `file_names.rs` and `output_file.rs` its name and how it is opened.
+//! when the process ends and whenever the program asks for it; `chrome_json.rs` has its format, `traced_hives.rs` its
+//! name, and `output_file.rs` how it is opened.
 
 pub(crate) mod chrome_json;
 pub(crate) mod event;
-pub(crate) mod file_names;
 pub(crate) mod log;
 pub(crate) mod output_file;
 pub(crate) mod traced_hives;
@@ -24,7 +23,7 @@ use crate::observe::trace::log::Log;
 /// The file of one hive's timeline.
 pub(crate) struct Tracer {
     /// The file's absolute name, which no other hive of the process writes to.
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Held while the file is written, so that two threads do not write it at the same time. Whether the name has been
     /// given back, so that nothing is written any more.
     is_given_back: Mutex<bool>,
@@ -49,11 +48,6 @@ impl Tracer {
     pub(crate) fn give_back_name(&self) {
         *self.is_given_back.lock().unwrap_or_else(PoisonError::into_inner) = true;
         traced_hives::give_back_file_name(&self.path);
-    }
-
-    /// The name of the file.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Writes everything that has been logged so far, replacing what was written before. The bees may go on meanwhile.

@@ -34,13 +34,17 @@ pub(crate) fn open_for_writing(path: &Path) -> io::Result<File> {
         return Err(error);
     }
     if metadata.is_file() {
+        #[cfg(unix)]
         if let Some(descriptor) = own_descriptor(path, &file, &metadata) {
             return Ok(descriptor);
         }
         file.set_len(0)?;
     }
     // O_NONBLOCK was needed for opening only. A write to a terminal may have to wait for it.
-    set_blocking(&file)?;
+    #[cfg(unix)]
+    if fcntl(&file, libc::F_SETFL, 0) == -1 {
+        return Err(io::Error::last_os_error());
+    }
     Ok(file)
 }
 
@@ -63,24 +67,19 @@ fn own_descriptor(path: &Path, opened: &File, metadata: &Metadata) -> Option<Fil
         let copy = File::from(copy);
         let copied = copy.metadata().ok()?;
         let is_same = (copied.dev(), copied.ino()) == (metadata.dev(), metadata.ino());
-        (is_same && is_writable(&copy)).then_some(copy)
+        // If the call fails, the result is neither of the two.
+        let is_writable = matches!(fcntl(&copy, libc::F_GETFL, 0) & libc::O_ACCMODE, libc::O_WRONLY | libc::O_RDWR);
+        (is_same && is_writable).then_some(copy)
     })
 }
 
-/// Whether a descriptor was opened for writing.
+/// A call of `fcntl` that takes a number. -1: it has failed.
 #[cfg(unix)]
-fn is_writable(file: &File) -> bool {
+#[expect(unsafe_code, reason = "a C call")]
+fn fcntl(file: &File, command: libc::c_int, number: libc::c_int) -> libc::c_int {
     use std::os::fd::AsRawFd;
-    #[expect(unsafe_code, reason = "a C call")]
     // SAFETY: the call takes numbers only, and the file descriptor is open as long as `file` lives.
-    let flags = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) };
-    // If the call fails, the result is -1, which is neither of the two.
-    matches!(flags & libc::O_ACCMODE, libc::O_WRONLY | libc::O_RDWR)
-}
-
-#[cfg(not(unix))]
-fn own_descriptor(_: &Path, _: &File, _: &Metadata) -> Option<File> {
-    None
+    unsafe { libc::fcntl(file.as_raw_fd(), command, number) }
 }
 
 /// Why a file of this kind cannot hold a timeline; None if it can.
@@ -104,23 +103,8 @@ fn unsuitable_kind(metadata: &Metadata) -> Option<&'static str> {
     }
 }
 
-/// Removes O_NONBLOCK from an open file.
-#[cfg(unix)]
-fn set_blocking(file: &File) -> io::Result<()> {
-    use std::os::fd::AsRawFd;
-    #[expect(unsafe_code, reason = "a C call")]
-    // SAFETY: the call takes numbers only, and the file descriptor is open as long as `file` lives.
-    let failed = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, 0) } != 0;
-    if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
 /// Kinds of files are not told apart on these systems: anything that can be opened is accepted.
 #[cfg(not(unix))]
 fn unsuitable_kind(_: &Metadata) -> Option<&'static str> {
     None
-}
-
-#[cfg(not(unix))]
-fn set_blocking(_: &File) -> io::Result<()> {
-    Ok(())
 }

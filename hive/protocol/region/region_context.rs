@@ -14,7 +14,7 @@ use crate::protocol::region::group_part::{GroupPart, LedParts};
 use crate::protocol::region::max_bees::MAX_BEES;
 use crate::protocol::region::panics;
 use crate::protocol::region::panics::{Progress, Unfinished};
-use crate::sync::{Event, NappingSpinner, is_unwinding, serialize_poll};
+use crate::sync::{Event, EventKind, NappingSpinner, is_unwinding, serialize_poll};
 
 /// How often `wait_until` polls its condition between two checks of everything else.
 const POLLS_BETWEEN_CHECKS: u32 = 8;
@@ -305,9 +305,9 @@ impl<'c> RegionContext<'c> {
 
     #[inline]
     fn wait(&self, spinner: &mut NappingSpinner<'_>, condition: impl FnMut() -> bool, after_nap: impl FnMut()) {
-        self.log(|| Event::WaitBegin);
+        self.log(|| Event::begin(EventKind::Wait));
         let outcome = self.poll_until(spinner, condition, after_nap);
-        self.log(|| Event::WaitEnd);
+        self.log(|| Event::end(EventKind::Wait));
         if let Err(error) = outcome {
             self.leave_broken_barrier(error);
         }

@@ -16,7 +16,7 @@ use crate::protocol::tasks::sleep::Notification;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::protocol::worker::slot::{Slot, SlotState};
-use crate::sync::{Counter, Event, Ordering, fence};
+use crate::sync::{Counter, Event, EventKind, Ordering, fence};
 
 /// How often a parked bee looks for tasks while a region waits for it.
 const LOOK_WHILE_PARKED: Duration = Duration::from_millis(1);
@@ -140,10 +140,10 @@ impl TaskContext<'_> {
     /// log that the bee is parked and that it goes on. The state is PARKED, or another thread has ended that already.
     fn block_parked(&self, wait: impl FnOnce() -> bool) {
         let log = &self.slot().log;
-        log.write(Event::Park);
+        log.write(Event::begin(EventKind::Park));
         // A worker off its core is not counted among the threads that want one (`sys/wait.rs`).
         let is_woken = self.team().policy().while_off_core(wait);
-        log.write(Event::Resume { is_woken });
+        log.write(Event::resume(is_woken));
     }
 
     /// Blocks until the worker is woken for the first time. Returns at once if that wake has been waited for before.

@@ -7,7 +7,7 @@ use crate::protocol::tasks::sleep::Notification;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::protocol::worker::slot::Slot;
-use crate::sync::{Counter, Event, Worker};
+use crate::sync::{Counter, Event, EventKind, Worker};
 
 /// One in so many searches for a task begins elsewhere than in the bee's own deque.
 const FAIR_SEARCH_INTERVAL: u32 = 64;
@@ -254,7 +254,7 @@ impl TaskContext<'_> {
             Distance::Node => Counter::StealsInNode,
             Distance::Far => Counter::StealsFromFar,
         });
-        self.team.log(self.id, || Event::Steal { from: victim.id, distance: distance as u32 });
+        self.team.log(self.id, || Event::numbered(EventKind::Steal, distance as u32, victim.id));
         Some(task)
     }
 

@@ -15,7 +15,7 @@ use crate::protocol::tasks::pool_rules::PoolRules;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::worker::slot::{Slot, SlotState, TaskPhase};
 use crate::protocol::{QueenGuard, Team};
-use crate::sync::{Counter, Event, StealPacing, Worker, has_stack_room};
+use crate::sync::{Counter, Event, EventKind, StealPacing, Worker, has_stack_room};
 
 /// A bee that runs tasks. It stays on the bee's own thread.
 pub(crate) struct TaskContext<'c> {
@@ -293,7 +293,7 @@ impl<'c> TaskContext<'c> {
         self.is_inactive.set(false);
         self.woke_without_work.set(false);
         self.slot.counters.set_searching(false);
-        self.team.log(self.id, || Event::SearchEnd);
+        self.team.log(self.id, || Event::end(EventKind::Search));
         // It has looked in vain and has come upon something else since, so it will not ask for long. Others may want
         // what was offered since.
         if self.steal_pacing.is_paused() {
@@ -312,7 +312,7 @@ impl<'c> TaskContext<'c> {
     pub(crate) fn begin_search(&self) {
         if self.team.sleep.supports_tasks() && !self.is_inactive.replace(true) {
             self.slot.counters.set_searching(true);
-            self.team.log(self.id, || Event::SearchBegin);
+            self.team.log(self.id, || Event::begin(EventKind::Search));
             // Step: search
             self.team.sleep.begin_search(self.id);
         }
@@ -327,7 +327,7 @@ impl<'c> TaskContext<'c> {
         if self.woke_without_work.get() {
             counters.increment(Counter::WakesForNothing);
         }
-        self.slot.log.write(Event::Sleep);
+        self.slot.log.write(Event::begin(EventKind::Sleep));
     }
 
     /// Records that the bee is awake again. `was_asleep`: whether it was asleep until now; if not, a shrink has parked
@@ -339,15 +339,15 @@ impl<'c> TaskContext<'c> {
         self.woke_without_work.set(is_woken && was_asleep);
         let log = &self.slot.log;
         if was_asleep {
-            log.write(Event::Resume { is_woken });
+            log.write(Event::resume(is_woken));
             self.slot.counters.set_searching(self.is_inactive.get());
         } else {
             // The thread that has parked the bee has marked the time in this log. The log gets what would have been
             // written then.
-            log.write_at_mark(Event::Resume { is_woken: false });
-            log.write_at_mark(Event::Park);
-            log.write(Event::Resume { is_woken });
-            log.write(Event::SearchEnd);
+            log.write_at_mark(Event::resume(false));
+            log.write_at_mark(Event::begin(EventKind::Park));
+            log.write(Event::resume(is_woken));
+            log.write(Event::end(EventKind::Search));
             // That thread has also taken the bee off the counts of the sleep protocol.
             self.is_inactive.set(false);
             // Step: unpark

@@ -11,7 +11,7 @@ use crate::protocol::Team;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::protocol::worker::snapshot::Instrumentation;
-use crate::sync::{Counter, Event, Log, MAX_LOG_ENTRIES, Mutex, Ordering, fence};
+use crate::sync::{Counter, Event, EventKind, Log, MAX_LOG_ENTRIES, Mutex, Ordering, fence};
 
 /// What a resize needs. Its lock is held for as long as the resize takes. The only code under it that can panic is the
 /// caller's `hire`; the workers hired before that are already counted, and nothing else has been changed.
@@ -41,7 +41,7 @@ impl Team {
         let before = self.occupancy.read().bees();
         self.change_size(before, bees);
         // The log gets the sizes in order, because the lock is held.
-        resize_state.log.write(Event::TeamSize(bees));
+        resize_state.log.write(Event::numbered(EventKind::TeamSize, 0, bees));
         // Bees are made surplus only after the size has shrunk: see `change_size`.
         (bees..before).for_each(|id| self.make_surplus(id));
         Ok(())
@@ -57,7 +57,7 @@ impl Team {
         let before = self.occupancy.read().bees();
         self.change_size(before, bees.max(before));
         if bees > before {
-            resize_state.log.write(Event::TeamSize(bees));
+            resize_state.log.write(Event::numbered(EventKind::TeamSize, 0, bees));
         }
         Ok(())
     }
@@ -107,7 +107,7 @@ impl Team {
     pub(crate) fn begin_size_log(&self) {
         let resize_state = self.resize_state.lock();
         resize_state.log.open(MAX_LOG_ENTRIES);
-        resize_state.log.write(Event::TeamSize(1));
+        resize_state.log.write(Event::numbered(EventKind::TeamSize, 0, 1));
     }
 
     /// The sizes that the hive has had, each with the time at which it got that size. Empty in a hive that is not

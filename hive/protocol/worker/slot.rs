@@ -35,7 +35,8 @@ use crate::protocol::worker::availability::Availability;
 use crate::protocol::worker::last_cpu::LastCpu;
 use crate::protocol::worker::wake_range::{WakeRange, WakeRequest};
 use crate::sync::{
-    ActivityCell, AtomicBool, AtomicU32, BeeCounters, Event, Log, Ordering, Semaphore, SleepBinding, WaitPolicy,
+    ActivityCell, AtomicBool, AtomicU32, BeeCounters, Event, EventKind, Log, Ordering, Semaphore, SleepBinding,
+    WaitPolicy,
 };
 
 /// The states of a bee.
@@ -221,9 +222,9 @@ impl Slot {
     pub(crate) fn block_at_barrier(&self, policy: &WaitPolicy) {
         // A forked child has no bees that would post.
         policy.abort_if_forked();
-        self.log.write(Event::Block);
+        self.log.write(Event::begin(EventKind::Block));
         policy.while_off_core(|| self.semaphore.wait());
-        self.log.write(Event::Resume { is_woken: true });
+        self.log.write(Event::resume(true));
     }
 
     /// Makes the bee TERMINATED, whatever its state, and returns the state that it had. If that state was blocked

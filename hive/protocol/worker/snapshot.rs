@@ -3,7 +3,7 @@
 
 use crate::protocol::Team;
 use crate::protocol::worker::slot::SlotState;
-use crate::sync::{Activity, BeeState, Event, RegionActivity, Snapshot};
+use crate::sync::{Activity, BeeState, Event, EventKind, Snapshot};
 
 /// What the bees of a team record. All kinds are in one word, so that a team that records nothing finds that out by one
 /// comparison.
@@ -55,8 +55,8 @@ impl Team {
     /// Shows the activity of a bee to the watchdog, if there is one, and writes nothing to the bee's log.
     pub(crate) fn show_activity(&self, bee: u32, activity: Activity) {
         if self.fixed.instrumentation.has(Instrumentation::WATCHED) {
-            let region = self.region_word().epoch() as u32;
-            self.slot(bee).activity.set(RegionActivity { region, activity });
+            let word = self.region_word();
+            self.slot(bee).activity.set(activity.event(word.epoch() as u32, word.bees()));
         }
     }
 
@@ -66,7 +66,7 @@ impl Team {
         self.show_activity(bee, activity);
         let word = self.region_word();
         // The log is closed, and this does nothing, in a team that is not traced.
-        self.slot(bee).log.write(Event::from_activity(activity, word.epoch() as u32, word.bees()));
+        self.slot(bee).log.write(activity.event(word.epoch() as u32, word.bees()));
     }
 
     /// Runs `task`, and records that bee `bee` is in a task meanwhile. Called by the bee itself.
@@ -85,7 +85,7 @@ impl Team {
         self.write_activity(bee, Activity::InTask);
         task();
         slot.activity.set(before);
-        slot.log.write(Event::TaskEnd);
+        slot.log.write(Event::end(EventKind::Task));
     }
 
     /// Writes `event`, which means nothing to the watchdog, into the log of bee `bee` in a team that is traced. Called

@@ -42,7 +42,7 @@ use crate::protocol::region::body::BodyFn;
 use crate::protocol::region::group_part::GroupPart;
 use crate::protocol::region::start_line::StartWord;
 use crate::protocol::worker::slot::{Slot, SlotState};
-use crate::sync::{Event, MAX_REGION_WAKES, Ordering, SleepBinding, fence};
+use crate::sync::{Event, EventKind, MAX_REGION_WAKES, Ordering, SleepBinding, fence};
 
 /// The parts of cold regions that are known to be short are timed once in so many regions.
 const REGIONS_PER_TIMING: u64 = 8;
@@ -244,9 +244,9 @@ impl Team {
         for part in parts {
             // The first bee of the group is its leader, and is the caller.
             let bees = &self.fixed.shape.bees_of(part.group_id)[..part.bees as usize];
-            self.log(bees[0], || Event::WakeBegin);
+            self.log(bees[0], || Event::begin(EventKind::Wake));
             self.wake_bees(&bees[1..], rebind);
-            self.log(bees[0], || Event::WakeEnd);
+            self.log(bees[0], || Event::end(EventKind::Wake));
         }
         // The calling thread is about to run its own part, and must not stay on a CPU that a worker needs. After the
         // wake-ups, not before: on a core that has been idle each step takes long, and meanwhile the workers wake up.

@@ -14,7 +14,7 @@ use crate::protocol::worker::last_cpu::TaskWake;
 use crate::protocol::worker::nearest_sleepers::{NearestSleepers, nearest_of_many};
 use crate::protocol::worker::occupancy::MaybeAsleep;
 use crate::protocol::worker::slot::{Slot, SlotState};
-use crate::sync::{Event, MAX_TASK_WAKES, Ordering, fence};
+use crate::sync::{Event, EventKind, MAX_TASK_WAKES, Ordering, fence};
 
 impl Team {
     /// Tells others of `jobs` new tasks that any bee may run. They are queued already: in the deque of bee `from`,
@@ -159,7 +159,7 @@ impl Team {
     /// the sleepers later.
     pub(crate) fn wake_requested(&self, slot: &Slot) {
         let Some((waker, others)) = slot.wake_request.take() else { return };
-        slot.log.write(Event::Woken { by: waker });
+        slot.log.write(Event::numbered(EventKind::Woken, 0, waker));
         if others > 0 {
             let _in_flight = self.track_in_flight();
             // Twice as many as are queued: while a thief moves tasks they are in no queue, so there may be more than
