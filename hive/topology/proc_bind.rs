@@ -1,6 +1,6 @@
 //! Which of a list's places each bee gets, by the thread affinity policies of OpenMP: the public type [`ProcBind`], and
-//! [`PlaceOrder`], the resulting order. `place_policy.rs` calls [`PlaceOrder::new`] for lists of places, and
-//! `place_assignment.rs` makes orders of its own. The policies are described in `docs/places.md`.
+//! [`PlaceOrder`], the resulting order. `place_policy.rs` calls [`PlaceOrder::new`]. The policies are described in
+//! `docs/places.md`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -77,7 +77,7 @@ impl FromStr for ProcBind {
 }
 
 /// Which place each bee has, as indices into a list of places.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct PlaceOrder {
     /// The places of the first bees: bee `i` has the place at position `i`.
     pub(crate) initial: Vec<usize>,
@@ -91,7 +91,7 @@ impl PlaceOrder {
     pub(crate) fn new(bind: ProcBind, bees: usize, places: usize, default_order: impl FnOnce() -> Vec<usize>) -> Self {
         let in_list_order = || (0..places).collect();
         match bind {
-            ProcBind::False => Self::repeating(Vec::new()),
+            ProcBind::False => Self::default(),
             ProcBind::True => Self::repeating(default_order()),
             ProcBind::Primary => Self { initial: vec![0; bees], repeated: vec![0] },
             ProcBind::Close if bees <= places => Self::repeating(in_list_order()),

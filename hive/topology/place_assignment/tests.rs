@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::topology::machine::{RawCpu, TopologySource};
+use crate::topology::shrink::Shrink;
 
 /// A machine of equal parts: packages of nodes of clusters of cores of hardware threads. As on Linux, the first threads
 /// of all cores have lower numbers than the second ones. The numbers are `stride` apart.
