@@ -41,27 +41,23 @@ fn new_mark() -> *mut AtomicU32 {
 
 /// Maps a page that the kernel wipes in children. None if the kernel cannot do that.
 #[cfg(any(target_os = "linux", target_os = "android"))]
+#[expect(unsafe_code, reason = "C calls")]
 fn map_wiped_page() -> Option<*mut AtomicU32> {
     // The kernel rounds this up to a page.
     const BYTES: usize = size_of::<AtomicU32>();
     let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    #[expect(unsafe_code, reason = "a C call")]
     // SAFETY: this maps fresh memory, at an address that the kernel chooses.
     let page = unsafe { libc::mmap(null_mut(), BYTES, protection, flags, -1, 0) };
     if page == libc::MAP_FAILED {
         return None;
     }
-    #[expect(unsafe_code, reason = "a C call")]
     // SAFETY: the memory was mapped above and nothing uses it yet.
     let is_wiped = unsafe { libc::madvise(page, BYTES, libc::MADV_WIPEONFORK) } == 0;
     if is_wiped {
         return Some(page.cast());
     }
-    #[expect(unsafe_code, reason = "a C call")]
     // SAFETY: the memory was mapped above and nothing refers to it.
-    unsafe {
-        libc::munmap(page, BYTES)
-    };
+    unsafe { libc::munmap(page, BYTES) };
     None
 }
 
