@@ -2,7 +2,7 @@
 //!
 //! `/proc/self/cgroup` says which groups the process is in, and `/proc/self/mountinfo` where the groups' directories
 //! are mounted. `thread_limits/linux.rs` looks in these directories for the limit on the number of threads, and
-//! `topology/quota/cgroup.rs` for the limit on CPU time.
+//! `topology/quota.rs` for the limit on CPU time.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -74,14 +74,11 @@ fn has_name(list: &str, name: &str) -> bool {
 /// of the hierarchy and the path of the process's group in it, or `None` if the hierarchy does not have the
 /// `controller`. A line of version 2 does not name its controllers, so it is always returned.
 pub(crate) fn parse_group(line: &str, controller: &str) -> Result<Option<(CgroupVersion, PathBuf)>, String> {
-    let mut fields = line.splitn(3, ':');
-    let (Some(id), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
-        return Err("expected number:controllers:path".to_owned());
-    };
-    if id == "0" && controllers.is_empty() {
-        return Ok(Some((CgroupVersion::V2, path.into())));
+    match line.splitn(3, ':').collect::<Vec<_>>()[..] {
+        ["0", "", path] => Ok(Some((CgroupVersion::V2, path.into()))),
+        [_, names, path] => Ok(has_name(names, controller).then(|| (CgroupVersion::V1, path.into()))),
+        _ => Err("expected number:controllers:path".to_owned()),
     }
-    Ok(has_name(controllers, controller).then(|| (CgroupVersion::V1, path.into())))
 }
 
 /// Reads one line of `/proc/self/mountinfo`, such as
