@@ -150,7 +150,7 @@ impl Shared {
     fn note_binding(&self, worker: u32, place: &Place) {
         let may_be_unbound = self.place_map.is_default && self.team.are_in_one_group();
         let unbound = if may_be_unbound { place.node_cpus(&self.machine_info.machine) } else { place.mask() };
-        if !place.is_foreign() {
+        if !place.is_foreign {
             self.team.sleep_binding(worker).begin(place.mask(), unbound);
         }
     }

@@ -99,10 +99,12 @@ pub(crate) enum TopologySource {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Machine {
     cpus: Vec<Cpu>,
-    /// Where the description came from: [`Machine::source`].
-    source: TopologySource,
-    /// Whether this is another machine than the one that the process runs on: [`Machine::is_foreign`].
-    is_foreign: bool,
+    /// Where the description came from.
+    pub(crate) source: TopologySource,
+    /// Whether the user made hwloc describe another machine than the one that the process runs on (`HWLOC_SYNTHETIC`,
+    /// `HWLOC_XMLFILE`). In that case all CPUs of the described machine count as allowed, and binding a thread to them
+    /// has no effect.
+    pub(crate) is_foreign: bool,
 }
 
 impl Machine {
@@ -143,18 +145,6 @@ impl Machine {
     /// All CPUs, in the order of the machine: CPUs that are next to each other share the most.
     pub(crate) fn cpus(&self) -> &[Cpu] {
         &self.cpus
-    }
-
-    /// Where the description of the machine came from.
-    pub(crate) fn source(&self) -> &TopologySource {
-        &self.source
-    }
-
-    /// Whether the user made hwloc describe another machine than the one that the process runs on (`HWLOC_SYNTHETIC`,
-    /// `HWLOC_XMLFILE`). In that case all CPUs of the described machine count as allowed, and binding a thread to them
-    /// has no effect.
-    pub(crate) fn is_foreign(&self) -> bool {
-        self.is_foreign
     }
 
     /// The CPU with the operating system's number `os_index`, if the process may use it.

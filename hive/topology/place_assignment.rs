@@ -36,8 +36,8 @@ pub struct Place {
     package: Option<usize>,
     /// The kind and number of the unit that the place was made of; `None` if its CPUs were chosen one by one.
     unit: Option<(Unit, usize)>,
-    /// Whether the place is on another machine than this one: see [`Machine::is_foreign`].
-    is_foreign: bool,
+    /// Whether the place is on another machine than this one, so that a thread cannot be bound to it.
+    pub(crate) is_foreign: bool,
 }
 
 impl Place {
@@ -51,7 +51,7 @@ impl Place {
             node: common_unit(Unit::Node),
             package: common_unit(Unit::Package),
             unit,
-            is_foreign: machine.is_foreign(),
+            is_foreign: machine.is_foreign,
         }
     }
 
@@ -132,11 +132,6 @@ impl Place {
     pub(crate) fn node_cpus(&self, machine: &Machine) -> CpuMask {
         let Some(node) = self.node else { return self.mask() };
         machine.unit_cpus(Unit::Node, node).map(|cpu| cpu.os_index).collect()
-    }
-
-    /// Whether the place is on another machine than this one, so that a thread cannot be bound to it.
-    pub(crate) fn is_foreign(&self) -> bool {
-        self.is_foreign
     }
 }
 

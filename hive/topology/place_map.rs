@@ -51,7 +51,7 @@ impl PlaceMap {
     ) -> Result<Self, PlaceError> {
         let machine = &machine_info.machine;
         let choice = match &settings.binding {
-            _ if bees == 1 || machine.is_foreign() => Choice::OfNoInterest,
+            _ if bees == 1 || machine.is_foreign => Choice::OfNoInterest,
             Some(Binding::Pin(Pin::None)) => Choice::OfNoInterest,
             Some(_) => Choice::ByUser,
             None => Choice::ByHive,
@@ -120,7 +120,7 @@ impl PlaceMap {
         let wanted = if self.places.is_exclusive { place.mask() } else { CpuMask::new() };
         let claim = || self.claim.lock().unwrap_or_else(PoisonError::into_inner);
         let choice = match self.is_default {
-            _ if place.is_foreign() => Choice::OfNoInterest,
+            _ if place.is_foreign => Choice::OfNoInterest,
             true => Choice::ByHive,
             false => Choice::ByUser,
         };
