@@ -114,7 +114,7 @@ mod linux {
     fn mask_from_proc() -> Option<CpuMask> {
         let status = kernel_file::text("/proc/thread-self/status")?;
         let allowed: CpuMask = kernel_file::status_field(&status, "Cpus_allowed_list")?.parse().ok()?;
-        let online = kernel_file::line("/sys/devices/system/cpu/online").and_then(|online| online.parse().ok());
+        let online = kernel_file::value("/sys/devices/system/cpu/online");
         Some(online.map_or_else(|| allowed.clone(), |online| without_switched_off(&allowed, &online)))
     }
 

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io;
 use std::io::Read;
 use std::path::Path;
+use std::str::FromStr;
 
 /// The room for the first read. The kernel writes no more than a page at a time into most of these files.
 const PAGE: usize = 4 << 10;
@@ -37,6 +38,11 @@ pub(crate) fn line(file: impl AsRef<Path>) -> Option<String> {
         }
     }
     Some(String::from_utf8(bytes).ok()?.trim().to_owned())
+}
+
+/// What the one line of a file says, such as a number or a list. None: it cannot be read, or says something else.
+pub(crate) fn value<T: FromStr>(file: impl AsRef<Path>) -> Option<T> {
+    line(file)?.parse().ok()
 }
 
 /// The value of the line `name` in the text of a file such as `/proc/self/status`: 3 for `Threads:\t3`.

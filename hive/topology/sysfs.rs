@@ -33,9 +33,9 @@ pub(crate) fn read(
     nodes: &NumaNodes,
     allowed: Option<&CpuMask>,
 ) -> Result<(Machine, Vec<String>), String> {
-    let files = Files(root.join("devices/system/cpu"));
-    let file = files.0.join("online");
-    let online = files.list("online").ok_or_else(|| format!("{} cannot be read", file.display()))?;
+    let directory = root.join("devices/system/cpu");
+    let file = directory.join("online");
+    let online: CpuMask = kernel_file::value(&file).ok_or_else(|| format!("{} cannot be read", file.display()))?;
     let usable = allowed.unwrap_or(&online).clone();
     if usable.is_empty() {
         return Err(format!("{} has no CPU", file.display()));
@@ -44,9 +44,9 @@ pub(crate) fn read(
     let warning = format!("CPUs {unlisted} are not in {}, which has {online}: the mask is believed", file.display());
     let warnings = if unlisted.is_empty() { Vec::new() } else { vec![warning] };
     let online = online.union(&usable);
-    let kinds = core_kinds(root, &files, &usable);
+    let kinds = core_kinds(root, &directory, &usable);
     let mut reader = UnitReader {
-        files: &files,
+        directory: &directory,
         online: &online,
         units: BTreeMap::new(),
         cache_levels: BTreeMap::new(),
@@ -58,24 +58,9 @@ pub(crate) fn read(
     Ok((Machine::new(raw, TopologySource::Sysfs, false), warnings))
 }
 
-/// The files in a directory, each of which holds one line.
-struct Files(PathBuf);
-
-impl Files {
-    /// The text in a file. None: it cannot be read.
-    fn text(&self, name: &str) -> Option<String> {
-        kernel_file::line(self.0.join(name))
-    }
-
-    /// The list of numbers in a file. None: it cannot be read, or holds something else.
-    fn list(&self, name: &str) -> Option<CpuMask> {
-        self.text(name)?.parse().ok()
-    }
-
-    /// The number in a file. None: it cannot be read, or holds something else.
-    fn number(&self, name: &str) -> Option<u64> {
-        self.text(name)?.parse().ok()
-    }
+/// A file of a CPU.
+fn file_of(directory: &Path, cpu: usize, name: &str) -> PathBuf {
+    directory.join(format!("cpu{cpu}/{name}"))
 }
 
 /// Added to a package's number where that takes the place of the number of a cluster or node, so that it is none of
@@ -92,7 +77,8 @@ const USUAL_LAST_CACHE: usize = 3;
 
 /// Reads the units of one CPU after another, and each list once for all CPUs that have the same.
 struct UnitReader<'f> {
-    files: &'f Files,
+    /// Has a directory of each CPU.
+    directory: &'f Path,
     online: &'f CpuMask,
     /// By the name of a list and by CPU, the unit of that CPU.
     units: BTreeMap<String, BTreeMap<usize, Rc<CpuMask>>>,
@@ -155,7 +141,7 @@ impl UnitReader<'_> {
             return Some(cpus.clone());
         }
         let read = |name: &&str| {
-            let cpus = self.files.list(&format!("cpu{cpu}/{name}"))?.intersection(self.online);
+            let cpus = kernel_file::value::<CpuMask>(file_of(self.directory, cpu, name))?.intersection(self.online);
             cpus.contains(cpu).then_some(cpus)
         };
         let cpus = Rc::new(names.iter().find_map(read)?);
@@ -185,7 +171,7 @@ impl UnitReader<'_> {
     /// and kinds are read for one of them.
     fn caches(&mut self, cpu: usize) -> Vec<(u64, Rc<CpuMask>)> {
         let known = self.cache_levels.get(&cpu).cloned();
-        let levels = known.unwrap_or_else(|| cache_levels(self.files, cpu).into());
+        let levels = known.unwrap_or_else(|| cache_levels(self.directory, cpu).into());
         let outermost = levels.first().and_then(|&(number, _)| self.sharers(cpu, number));
         self.cache_levels.extend(outermost.iter().flat_map(|cpus| cpus.iter()).map(|cpu| (cpu, levels.clone())));
         levels.iter().filter_map(|&(number, level)| Some((level, self.sharers(cpu, number)?))).collect()
@@ -194,12 +180,10 @@ impl UnitReader<'_> {
 
 /// The numbers and the levels of a CPU's caches for data, from the outermost to the second level. Linux numbers the
 /// caches of a CPU from the first level to the last.
-fn cache_levels(files: &Files, cpu: usize) -> Vec<(usize, u64)> {
-    let level = |number| Some((number, files.number(&format!("cpu{cpu}/cache/index{number}/level"))?));
-    let is_for_data = |number| {
-        let kind = files.text(&format!("cpu{cpu}/cache/index{number}/type"));
-        kind.is_some_and(|kind| kind != "Instruction")
-    };
+fn cache_levels(directory: &Path, cpu: usize) -> Vec<(usize, u64)> {
+    let file = |number, name| file_of(directory, cpu, &format!("cache/index{number}/{name}"));
+    let level = |number| Some((number, kernel_file::value(file(number, "level"))?));
+    let is_for_data = |number| kernel_file::line(file(number, "type")).is_some_and(|kind| kind != "Instruction");
     let outer: Vec<_> = (USUAL_LAST_CACHE..).map_while(level).collect();
     // After one of the first level come only others of it, which are not read.
     let levels = outer.into_iter().rev().chain((0..USUAL_LAST_CACHE).rev().filter_map(level));
@@ -221,9 +205,8 @@ fn last_level_cache(caches: &[(u64, Rc<CpuMask>)], core: &CpuMask, package: &Cpu
 /// hwloc also knows clock rates, and tells kinds of cores apart by them then. They are not read here: for a nominal
 /// rate the kernel may have to ask the CPU itself, which wakes it; and the highest rates differ between cores of one
 /// kind, too.
-fn core_kinds(root: &Path, files: &Files, cpus: &CpuMask) -> Vec<CpuMask> {
-    let devices = Files(root.join("devices"));
-    let kind = |name: &str| devices.list(&format!("{name}/cpus"));
+fn core_kinds(root: &Path, directory: &Path, cpus: &CpuMask) -> Vec<CpuMask> {
+    let kind = |name: &str| kernel_file::value(root.join("devices").join(name).join("cpus"));
     // Where there are other kinds, there is this one.
     if let Some(fastest) = kind("cpu_core") {
         let slower = [kind("cpu_lowpower"), kind("cpu_atom")];
@@ -231,7 +214,8 @@ fn core_kinds(root: &Path, files: &Files, cpus: &CpuMask) -> Vec<CpuMask> {
     }
     let mut by_capacity = BTreeMap::<_, Vec<_>>::new();
     // Where the first CPU has none, the others are not asked.
-    for (cpu, capacity) in cpus.iter().map_while(|cpu| Some((cpu, files.number(&format!("cpu{cpu}/cpu_capacity"))?))) {
+    let capacity = |cpu| Some((kernel_file::value::<u64>(file_of(directory, cpu, "cpu_capacity"))?, cpu));
+    for (capacity, cpu) in cpus.iter().map_while(capacity) {
         by_capacity.entry(capacity).or_default().push(cpu);
     }
     by_capacity.into_values().map(CpuMask::from_iter).collect()
