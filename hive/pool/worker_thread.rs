@@ -118,7 +118,7 @@ impl Shared {
             self.note_binding(worker, place);
         }
         let (policy, handlers) = (self.team.policy(), &self.config.handlers);
-        let _looks = policy.begin_to_look_at_cpus(bound.is_some());
+        let _looks = policy.cpus.begin_to_look(bound.is_some());
         let context = TaskContext::new(&self.team, worker);
         stack_room::ask_for_end_of_stack(self.config.stack_size);
         nesting::within_tasks(&context, || {

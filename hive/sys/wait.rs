@@ -85,18 +85,6 @@ impl WaitPolicy {
         Self { generation, spin, poll_interval, cpus, worker_cpus, ..Self::default() }
     }
 
-    /// How many CPUs this process may use, as far as its workers have seen.
-    #[inline(always)]
-    pub(crate) fn cpus(&self) -> usize {
-        self.cpus.get()
-    }
-
-    /// See [`CpuCount::begin_to_look`].
-    #[must_use = "the thread looks at its mask until this is dropped"]
-    pub(crate) fn begin_to_look_at_cpus(&self, is_bound: bool) -> impl Drop + use<> {
-        self.cpus.begin_to_look(is_bound)
-    }
-
     /// Whether the calling process is a forked child of the one whose threads wait for each other.
     #[inline(always)]
     pub(crate) fn is_forked(&self) -> bool {
