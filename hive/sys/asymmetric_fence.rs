@@ -123,8 +123,8 @@ impl KernelThread {
         Self(OtherThread::current())
     }
 
-    /// The CPUs that the thread may run on and that are switched on; an empty set if it has ended. None: the system does
-    /// not say.
+    /// The CPUs that the thread may run on and that are switched on; an empty set if it has ended. None: the system
+    /// does not say.
     fn cpus(self) -> Option<CpuMask> {
         match self.0?.mask() {
             // It needs no fence any more.

@@ -88,25 +88,16 @@ pub(crate) fn parse_mount(line: &str, controller: &str) -> Result<Option<Mount>,
     let malformed =
         || "expected the fields of a mount, a dash, the file system's type, its source and its options".to_owned();
     let (mount, file_system) = line.split_once(" - ").ok_or_else(malformed)?;
-    let mut file_system = file_system.split(' ');
     // The first field is the type of the file system. Version 1 has one file system for each set of controllers, and
     // names them among the mount options, the third field; version 2 has one for all.
-    let version = match file_system.next() {
-        Some("cgroup2") => CgroupVersion::V2,
-        Some("cgroup") => {
-            let options = file_system.nth(1).ok_or_else(malformed)?;
-            if !has_name(options, controller) {
-                return Ok(None);
-            }
-            CgroupVersion::V1
-        }
+    let version = match file_system.split(' ').collect::<Vec<_>>()[..] {
+        ["cgroup2", ..] => CgroupVersion::V2,
+        ["cgroup", _, options, ..] if has_name(options, controller) => CgroupVersion::V1,
+        ["cgroup"] | ["cgroup", _] => return Err(malformed()),
         _ => return Ok(None),
     };
     // The root and the mount point are the fourth and the fifth field.
-    let mut fields = mount.split(' ').skip(3);
-    let (Some(root), Some(point)) = (fields.next(), fields.next()) else {
-        return Err(malformed());
-    };
+    let [_, _, _, root, point, ..] = mount.split(' ').collect::<Vec<_>>()[..] else { return Err(malformed()) };
     Ok(Some(Mount { version, root: unescape(root).into(), mount_point: unescape(point).into() }))
 }
 

@@ -77,12 +77,8 @@ fn read_flat(allowed: Option<&CpuMask>) -> Machine {
     if cpus.is_empty() {
         cpus = (0..thread::available_parallelism().map_or(1, NonZero::get)).collect();
     }
-    Machine::new(cpus.iter().map(cpu_as_own_core), TopologySource::Flat, false)
-}
-
-/// A CPU that shares its core with no other CPU, and everything else with all CPUs.
-fn cpu_as_own_core(cpu: usize) -> RawCpu {
-    RawCpu { os_index: cpu, core: cpu as u64, cluster: 0, node: 0, package: 0, slowness: 0 }
+    let raw = |cpu| RawCpu { os_index: cpu, core: cpu as u64, cluster: 0, node: 0, package: 0, slowness: 0 };
+    Machine::new(cpus.iter().map(raw), TopologySource::Flat, false)
 }
 
 #[cfg(test)]
