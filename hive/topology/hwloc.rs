@@ -29,8 +29,9 @@ impl HwlocTopology {
     /// # Errors
     /// A message that says why hwloc could not read the machine.
     pub(crate) fn new() -> Result<Self, String> {
-        // If the system refuses to tell the affinity mask, hwloc believes that its buffer was too small and tries larger
-        // ones without end. So hive makes the same system call first. (Other systems than Linux have no such call.)
+        // If the system refuses to tell the affinity mask, hwloc believes that its buffer was too small and tries
+        // larger ones without end. So hive makes the same system call first. (Other systems than Linux have no such
+        // call.)
         if let Some(Err(error)) = OtherThread::current().map(|thread| thread.mask()) {
             return Err(format!("{error}; hwloc is not asked then, which would try again without end"));
         }

@@ -46,8 +46,8 @@ impl MachineInfo {
     }
 }
 
-/// The machine for the calling thread's original mask, without the quota: from the cache if that was filled for the same mask, else read
-/// now.
+/// The machine for the calling thread's original mask, without the quota: from the cache if that was filled for the
+/// same mask, else read now.
 fn read_machine_cached() -> MachineInfo {
     let mask = pinning::original_mask().ok();
     let last = LAST_READ.with(|last| last.clone());

@@ -178,8 +178,8 @@ impl AffinityGuard {
 
 impl Drop for AffinityGuard {
     fn drop(&mut self) {
-        // This fails if the thread is ending and the list is gone. The mask of such a thread does not matter. On another
-        // thread than the one that is bound the guard is not in the list.
+        // This fails if the thread is ending and the list is gone. The mask of such a thread does not matter. On
+        // another thread than the one that is bound the guard is not in the list.
         let _ = ACTIVE_GUARDS.try_with(|active| release(&mut active.borrow_mut(), self.id));
     }
 }

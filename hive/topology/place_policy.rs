@@ -118,7 +118,8 @@ pub(crate) fn allowed_listed_cpus(
     }
     let (requested, used) = (Pin::Cpus(list.to_vec()), Pin::Cpus(known.clone()));
     let problem = format!(
-        "HIVE_PIN={requested}: CPUs {unknown} are left out, as this process may use CPUs {allowed};          bees are on CPUs {used} in turn"
+        "HIVE_PIN={requested}: CPUs {unknown} are left out, as this process may use CPUs {allowed}; \
+         bees are on CPUs {used} in turn"
     );
     Ok((known, Some(problem)))
 }
