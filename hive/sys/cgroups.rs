@@ -118,11 +118,8 @@ pub(crate) fn cgroup_paths(groups: &[(CgroupVersion, PathBuf)], mounts: &[Mount]
         // Take a mount that contains the group, and among several the one whose root is highest, because it shows the
         // most groups above. In a container the group may lie outside of every mount. All that can be seen then is the
         // group at the mount point.
-        let Some(mount) =
-            mounts.min_by_key(|mount| (relative_to_mount(mount, group).is_none(), mount.root.components().count()))
-        else {
-            continue;
-        };
+        let rank = |mount: &&Mount| (relative_to_mount(mount, group).is_none(), mount.root.components().count());
+        let Some(mount) = mounts.min_by_key(rank) else { continue };
         let group_directory = mount.mount_point.join(relative_to_mount(mount, group).unwrap_or(Path::new("")));
         let ancestors = group_directory.ancestors().take_while(|directory| directory.starts_with(&mount.mount_point));
         directories.extend(ancestors.map(|directory| (*version, directory.to_owned())));

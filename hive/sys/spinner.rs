@@ -87,8 +87,7 @@ impl WaitPolicy {
     pub(crate) fn spinner_beside_team(&self) -> Spinner<'_> {
         // The team's queen and this thread want a CPU as well.
         let is_in_the_way = presence::awake_workers() + 2 > self.cpus.get();
-        let spinner = self.spinner();
-        Spinner { yields_between: spinner.yields_between || is_in_the_way, ..spinner }
+        Spinner { yields_between: is_in_the_way, ..self.spinner() }
     }
 
     /// The spinner for the wait of a thread that has handed a task over to a task pool, and belongs to none. It polls

@@ -65,13 +65,7 @@ impl PlaceAssignment {
         policy: &PlacePolicy,
         taken: &CpuMask,
     ) -> Result<(Self, Option<String>), PlaceError> {
-        // Gives the bees the places by the policy. `default_order` is hive's own order, which only the policy `true`
-        // uses.
-        let assemble = |places: Vec<Place>, exclusive, default_order: &dyn Fn(&[Place]) -> Vec<usize>| {
-            let turns = PlaceOrder::new(policy.bind, policy.bees, places.len(), || default_order(&places));
-            Self { places, order: turns, is_exclusive: exclusive }
-        };
-        match list {
+        let (places, is_exclusive, default_order, warning) = match list {
             PlaceList::Named { each, count } => {
                 let is_exclusive = matches!(each, PlaceUnit::Threads | PlaceUnit::Cores);
                 let none = CpuMask::new();
@@ -81,10 +75,8 @@ impl PlaceAssignment {
                     return Err(PlaceError::AllClaimed { allowed: machine.mask() });
                 }
                 let warning = truncate(&mut places, list, *count);
-                Ok((
-                    assemble(places, is_exclusive, &|places| core_order(machine, places, policy.shrink, taken)),
-                    warning,
-                ))
+                let order = core_order(machine, &places, policy.shrink, taken);
+                (places, is_exclusive, order, warning)
             }
             PlaceList::Listed(listed) => {
                 let (places, warning) = usable_places(machine, listed);
@@ -93,9 +85,12 @@ impl PlaceAssignment {
                 }
                 // Listed places are the bees' own if none of them is larger than a core.
                 let is_exclusive = places.iter().all(|place| place.core().is_some());
-                Ok((assemble(places, is_exclusive, &|places| (0..places.len()).collect()), warning))
+                let order = (0..places.len()).collect();
+                (places, is_exclusive, order, warning)
             }
-        }
+        };
+        let order = PlaceOrder::new(policy.bind, policy.bees, places.len(), default_order);
+        Ok((Self { places, order, is_exclusive }, warning))
     }
 }
 
