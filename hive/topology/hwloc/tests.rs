@@ -107,7 +107,7 @@ fn the_mask_is_believed_where_hwloc_does_not_know_some_of_its_cpus() {
 #[test]
 fn another_machine_is_read_in_full_with_a_warning() {
     let report = synthetic("pack:2 [numa(memory=2GB)] l3:4 core:4 pu:2");
-    let last = "Cpu { os_index: 63, core: 31, cluster: 7, node: 1, package: 1, smt_index: 1, slowness: 0 }";
+    let last = "Cpu { os_index: 63, core: 31, cluster: 7, node: 1, package: 1, slowness: 0 }";
     assert_has(&report, &["hwloc foreign=true cpus=0-63 counts=[32, 8, 2, 2]", last, "binding has no effect"]);
 }
 
