@@ -48,7 +48,7 @@ impl Shared {
         let size = LoopSize { body: key, indices, sharing: kind.sharing() };
         let may_run_as_one = !matches!(kind, LoopKind::OfBees(_));
         let mut call = LoopCall { bees, is_planned, may_run_as_one, size };
-        let most = (self.team.policy().cpus() as u32).max(2);
+        let most = (self.team.policy().cpus.get() as u32).max(2);
         if body.runs_anywhere() && bees > most && !is_planned && self.pays_in_turn(size, most) {
             call.bees = most;
             call.size.sharing = Sharing::AsTheyCome;
@@ -279,7 +279,7 @@ impl Shared {
     /// team. All loops are taken to be as long as this one.
     fn is_sooner_alone(&self, bees: u32, size: LoopSize, is_busy: bool) -> bool {
         let (lone_callers, waiting) = (self.lone_callers.load(Ordering::Relaxed), self.team.waiting_queens());
-        let are_cpus_enough = (lone_callers + bees) as usize <= self.team.policy().cpus();
+        let are_cpus_enough = (lone_callers + bees) as usize <= self.team.policy().cpus.get();
         if !is_busy && are_cpus_enough {
             return false;
         }
@@ -313,7 +313,7 @@ impl Shared {
     /// Yields the CPU to other threads that run loops alone, if there are more of these threads than CPUs and the loop
     /// is not short. The kernel would let this thread run for several milliseconds, and the others' loops would wait.
     fn yield_to_other_callers(&self, size: LoopSize) {
-        let is_crowded = self.lone_callers.load(Ordering::Relaxed) as usize > self.team.policy().cpus();
+        let is_crowded = self.lone_callers.load(Ordering::Relaxed) as usize > self.team.policy().cpus.get();
         if is_crowded && self.loop_costs.expected(size).is_some_and(|expected| expected > NANOS_OF_WAKING) {
             self.team.policy().yield_core();
         }

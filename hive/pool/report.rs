@@ -11,6 +11,7 @@ use crate::observe::trace::Tracer;
 use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
 use crate::pool::config::Config;
 use crate::pool::shared::Shared;
+use crate::sys::affinity;
 use crate::sys::cpu_mask::CpuMask;
 use crate::topology::machine::{Machine, TopologySource, Unit};
 use crate::topology::pinning;
@@ -102,7 +103,7 @@ fn machine_line(machine: &Machine) -> String {
         let count = machine.unit_count(unit);
         format!("{count} {}{}", unit.name(), if count == 1 { "" } else { "s" })
     };
-    let source = match machine.source() {
+    let source = match &machine.source {
         TopologySource::Hwloc { version } => format!("read by hwloc {version}"),
         TopologySource::Sysfs => "read from /sys".to_owned(),
         TopologySource::Flat => "a flat list: what they share is not known".to_owned(),
@@ -166,14 +167,14 @@ fn places_line(shared: &Shared) -> String {
 /// What somebody else than hive has made of the mask of a bee that hive has bound to `place`. None: nothing, or that
 /// cannot be known.
 fn mask_of_others(shared: &Shared, bee: u32, place: &Place) -> Option<CpuMask> {
-    if shared.is_forked() || place.is_foreign() {
+    if shared.is_forked() || place.is_foreign {
         return None;
     }
     if bee > 0 {
         return shared.team.sleep_binding(bee).mask_of_others();
     }
     // The queen's thread may have ended, unless it is this one.
-    let mask = pinning::current_mask().ok().filter(|_| pinning::bound_place().as_ref() == Some(place))?;
+    let mask = affinity::query().ok().filter(|_| pinning::bound_place().as_ref() == Some(place))?;
     (mask != place.mask()).then_some(mask)
 }
 

@@ -187,14 +187,15 @@ impl Shared {
 /// How the bees of a new hive wait.
 fn wait_policy(config: &Config, machine_info: &MachineInfo, place_map: &PlaceMap, is_task_pool: bool) -> WaitPolicy {
     // How long bees poll and whether they wake up by themselves; and which CPUs belong to the workers alone.
-    let policy = WaitPolicy::new(
+    let mut policy = WaitPolicy::new(
         config.spin,
         config.poll_interval,
         machine_info.usable_cpus(),
         place_map.worker_cpus(config.bees as usize),
     );
-    let quota_cpus = quota::usable_cpus(usize::MAX, machine_info.quota.as_ref());
-    let policy = policy.with_cpu_limit(quota_cpus).with_queen_pinned(config.pin_queen);
-    let policy = if config.learns_to_poll { policy.learning() } else { policy };
-    if is_task_pool { policy.without_queen() } else { policy }
+    policy.cpus.limit = quota::usable_cpus(usize::MAX, machine_info.quota.as_ref());
+    policy.may_move_queen = config.pin_queen;
+    policy.is_learning = config.learns_to_poll;
+    policy.has_no_queen = is_task_pool;
+    policy
 }

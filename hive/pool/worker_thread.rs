@@ -118,7 +118,7 @@ impl Shared {
             self.note_binding(worker, place);
         }
         let (policy, handlers) = (self.team.policy(), &self.config.handlers);
-        let _looks = policy.begin_to_look_at_cpus(bound.is_some());
+        let _looks = policy.cpus.begin_to_look(bound.is_some());
         let context = TaskContext::new(&self.team, worker);
         stack_room::ask_for_end_of_stack(self.config.stack_size);
         nesting::within_tasks(&context, || {
@@ -150,7 +150,7 @@ impl Shared {
     fn note_binding(&self, worker: u32, place: &Place) {
         let may_be_unbound = self.place_map.is_default && self.team.are_in_one_group();
         let unbound = if may_be_unbound { place.node_cpus(&self.machine_info.machine) } else { place.mask() };
-        if !place.is_foreign() {
+        if !place.is_foreign {
             self.team.sleep_binding(worker).begin(place.mask(), unbound);
         }
     }

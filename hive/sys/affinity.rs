@@ -30,8 +30,6 @@ impl fmt::Display for CallError {
     }
 }
 
-#[cfg(all(any(target_os = "linux", target_os = "android"), feature = "hwloc"))]
-pub(crate) use linux::query_error;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use linux::{OtherThread, apply, apply_in_sandbox, current_cpu, query};
 
@@ -112,17 +110,11 @@ mod linux {
         query_growing(CALLER, INITIAL_WORDS).or_else(|refused| mask_from_proc().ok_or(refused))
     }
 
-    /// The error of the system call, if it is refused. Libraries that make the same call may not be prepared for that.
-    #[cfg(feature = "hwloc")]
-    pub(crate) fn query_error() -> Option<CallError> {
-        query_growing(CALLER, INITIAL_WORDS).err()
-    }
-
     /// The mask that /proc lists, without the CPUs that are switched off.
     fn mask_from_proc() -> Option<CpuMask> {
         let status = kernel_file::text("/proc/thread-self/status")?;
         let allowed: CpuMask = kernel_file::status_field(&status, "Cpus_allowed_list")?.parse().ok()?;
-        let online = kernel_file::line("/sys/devices/system/cpu/online").and_then(|online| online.parse().ok());
+        let online = kernel_file::value("/sys/devices/system/cpu/online");
         Some(online.map_or_else(|| allowed.clone(), |online| without_switched_off(&allowed, &online)))
     }
 

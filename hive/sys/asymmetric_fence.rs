@@ -9,25 +9,30 @@
 //! worker that begins a part executes the light one, and a leader who is to stand in for workers the heavy one:
 //! `docs/latecomers.md`.
 
-pub(crate) mod fallback;
-
 use std::ffi::c_int;
 #[cfg(target_os = "linux")]
 use std::fs;
+use std::iter;
 #[cfg(target_os = "linux")]
 use std::os::linux::fs::MetadataExt;
-use std::sync::atomic::{Ordering, compiler_fence};
+use std::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
 
-pub(crate) use fallback::KernelThread;
-
+use crate::on_drop::on_drop;
+use crate::sys::affinity::{self, CallError, OtherThread};
+use crate::sys::cpu_mask::CpuMask;
 #[cfg(target_os = "linux")]
 use crate::sys::sandbox;
+#[cfg(not(target_arch = "x86_64"))]
+use crate::sys::stderr::abort_with_message;
 
 /// The command of `membarrier` that makes all cores that run threads of this process execute a fence.
 const EXPEDITED: c_int = 1 << 3;
 
 /// The command that registers the process for that.
 const REGISTER_EXPEDITED: c_int = 1 << 4;
+
+/// Whether a heavy fence has been refused in this process. It never becomes false again.
+static REFUSED: AtomicBool = AtomicBool::new(false);
 
 /// The light fence, for the thread that executes it often.
 #[inline(always)]
@@ -43,7 +48,7 @@ pub(crate) fn heavy(other: KernelThread) {
     #[cfg(test)]
     HEAVY_FENCES.set(HEAVY_FENCES.get() + 1);
     if !membarrier(EXPEDITED) {
-        fallback::fence_by_visiting(other);
+        fence_by_visiting(other);
     }
 }
 
@@ -69,7 +74,8 @@ pub(crate) fn register_if_quick() -> bool {
 
 /// Whether the fences can still be used, as far as is known, in a process where `register` has returned true.
 pub(crate) fn are_still_available() -> bool {
-    !fallback::has_been_refused()
+    // Relaxed: a thread that sees it late is refused `membarrier` itself and comes to `fence_by_visiting` too.
+    !REFUSED.load(Ordering::Relaxed)
 }
 
 /// The `membarrier` system call. Returns whether the kernel has done it. On x86-64, where hive can do without, it is
@@ -101,6 +107,107 @@ fn is_only_thread() -> bool {
 #[cfg(not(target_os = "linux"))]
 fn is_only_thread() -> bool {
     false
+}
+
+/// A thread, by a name with which other threads can ask which CPUs it may run on. None: there is no thread, or the
+/// system has no such names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KernelThread(Option<OtherThread>);
+
+impl KernelThread {
+    /// No thread.
+    pub(crate) const NONE: Self = Self(None);
+
+    /// The calling thread.
+    pub(crate) fn current() -> Self {
+        Self(OtherThread::current())
+    }
+
+    /// The CPUs that the thread may run on and that are switched on; an empty set if it has ended. None: the system
+    /// does not say.
+    fn cpus(self) -> Option<CpuMask> {
+        match self.0?.mask() {
+            // It needs no fence any more.
+            Err(CallError { error, .. }) if error.raw_os_error() == Some(libc::ESRCH) => Some(CpuMask::new()),
+            cpus => cpus.ok(),
+        }
+    }
+}
+
+/// The heavy fence against the light fences of `other`, without `membarrier`: for the case that the kernel refuses that
+/// although it has accepted it before, because the program has set up a sandbox (a seccomp filter) in the meantime. See
+/// `docs/queen-lock.md`, "When `membarrier` is refused later".
+///
+/// The light side executes nothing that could help, so the calling thread has to make the other thread's processor
+/// execute a full fence. It does so by running on each CPU that the other thread may be on. If the other thread is
+/// running there, it has to make room, and the kernel executes a full fence when it switches threads. This takes
+/// milliseconds and happens at most once for each hive: once a call has been refused, no queen lock is reserved any
+/// more, and each reservation that exists ends once, in this way.
+#[cold]
+fn fence_by_visiting(other: KernelThread) {
+    /// How often the visit is tried. It fails if a CPU is switched off, or taken from the process, between the question
+    /// and the visit.
+    const ATTEMPTS: u32 = 3;
+    // Relaxed: see `are_still_available`.
+    REFUSED.store(true, Ordering::Relaxed);
+    // SeqCst: pairs with the full fence that the kernel executes when it switches threads on the other thread's CPU.
+    // What the calling thread has written before is seen by the other thread after that.
+    fence(Ordering::SeqCst);
+    if !(0..ATTEMPTS).any(|_| visit_cpus_of(other)) {
+        wait_for_stores();
+    }
+    // SeqCst: pairs with the same fence. What the other thread has written before it is seen by the calling thread from
+    // here on.
+    fence(Ordering::SeqCst);
+}
+
+/// Runs on each CPU that `other` may be on. After that, `other` has executed a full fence: if it was running, it had to
+/// make room wherever it was, or has moved to another CPU by itself; if it was not running, a fence was executed when
+/// it stopped. Returns false if the system refuses this.
+///
+/// This also holds if `other` has changed its CPUs meanwhile, because that is done by a switch of threads.
+fn visit_cpus_of(other: KernelThread) -> bool {
+    let (Ok(own), Some(cpus)) = (affinity::query(), other.cpus()) else { return false };
+    // This fails only if those CPUs have been taken from the process meanwhile. In that case the system has chosen
+    // others for the thread.
+    let _restore = on_drop(|| _ = bind(&own));
+    cpus.iter().all(move_to_cpu)
+}
+
+/// Moves the calling thread to a CPU, and returns whether it is there.
+fn move_to_cpu(cpu: usize) -> bool {
+    bind(&iter::once(cpu).collect()).is_ok() && affinity::current_cpu() == Some(cpu)
+}
+
+/// Binds the calling thread: in a sandbox only where nothing but to abort the process is left otherwise.
+fn bind(cpus: &CpuMask) -> Result<(), CallError> {
+    if cfg!(target_arch = "x86_64") { affinity::apply(cpus) } else { affinity::apply_in_sandbox(cpus) }
+}
+
+/// Waits until the stores that any thread has executed so far are visible to all threads. On x86, a processor's store
+/// buffer is emptied when it takes an interrupt, and the kernel's clock interrupts each processor that runs a thread
+/// every ten milliseconds or more often (except those that `nohz_full` names). In practice the stores are visible after
+/// microseconds.
+#[cfg(target_arch = "x86_64")]
+fn wait_for_stores() {
+    use std::thread::yield_now;
+    use std::time::{Duration, Instant};
+
+    const WAIT: Duration = Duration::from_millis(100);
+    let start = Instant::now();
+    // Not a sleep: the standard library panics if the system call for that is refused.
+    while start.elapsed() < WAIT {
+        yield_now();
+    }
+}
+
+/// No such rule is known for other processors, so the process cannot go on.
+#[cfg(not(target_arch = "x86_64"))]
+fn wait_for_stores() {
+    abort_with_message(format_args!(
+        "this process was forbidden membarrier and sched_setaffinity after a hive was built: allow one of them, \
+         or forbid membarrier before"
+    ))
 }
 
 #[cfg(test)]
@@ -137,8 +244,18 @@ mod tests {
     #[test]
     fn of_two_writers_one_sees_the_other_by_the_fallback_too() {
         let refused = Cell::new(false);
-        let visit = |other| refused.set(refused.get() || !fallback::visit_cpus_of(other));
+        let visit = |other| refused.set(refused.get() || !visit_cpus_of(other));
         assert_eq!((rounds_missed_by_both(300, visit), refused.get()), (0, false));
+    }
+
+    #[test]
+    fn a_visit_leaves_the_caller_where_it_may_be_and_ends_for_one_that_has_ended() {
+        let before = affinity::query().unwrap();
+        assert!(visit_cpus_of(KernelThread::current()));
+        let ended = std::thread::spawn(KernelThread::current).join().unwrap();
+        assert!(visit_cpus_of(ended));
+        assert_eq!(affinity::query().unwrap(), before);
+        assert_eq!(KernelThread::current().cpus().unwrap(), before);
     }
 
     /// What one side of the test writes: a value that the other side reads, and the round that it has come to.

@@ -21,7 +21,7 @@ const DELAYS_NS: [u32; 20] = [0, 16, 32, 48, 56, 64, 72, 80, 88, 96, 112, 128, 1
 const INITIAL_DELAY: usize = 7;
 
 /// How many times a search goes through all delays.
-const PASSES: u32 = 4;
+const PASSES: usize = 4;
 
 /// How many samples of one delay are taken in one pass. They are timed together, because reading the clock at every
 /// sample would make their lengths uneven.
@@ -79,21 +79,27 @@ impl BackOff {
     /// search.
     #[cold]
     fn advance_search(&mut self, now: Instant) {
-        match self.search.take() {
-            None => self.try_next_delay(DelaySearch::new(now)),
-            Some(mut search) => match search.record(now) {
-                SearchStep::NextDelay => self.try_next_delay(search),
-                SearchStep::Found(least_times) => {
-                    self.pause_search(choose_delay(&least_times, self.chosen), (self.next_pause * 8).min(LONGEST_PAUSE))
-                }
-                SearchStep::Abandoned => self.pause_search(self.chosen, self.next_pause),
-            },
+        let Some(mut search) = self.search.take() else {
+            return self.try_next_delay(DelaySearch { step: 0, since: now, least_times: [u32::MAX; DELAYS_NS.len()] });
+        };
+        let elapsed = now - search.since;
+        if elapsed > SAMPLES * LONGEST_SAMPLE {
+            return self.pause_search(self.chosen, self.next_pause);
         }
+        let least = &mut search.least_times[search.delay()];
+        // The cast loses nothing: the samples took no more than `SAMPLES * LONGEST_SAMPLE`, far below `u32::MAX`
+        // nanoseconds.
+        *least = (*least).min(elapsed.as_nanos() as u32);
+        (search.step, search.since) = (search.step + 1, now);
+        if search.step < PASSES * DELAYS_NS.len() {
+            return self.try_next_delay(search);
+        }
+        self.pause_search(choose_delay(&search.least_times, self.chosen), (self.next_pause * 8).min(LONGEST_PAUSE));
     }
 
     /// Uses the delay that the search is at for its next samples.
     fn try_next_delay(&mut self, search: DelaySearch) {
-        (self.iterations, self.samples_left) = (iterations_of(search.delay), SAMPLES);
+        (self.iterations, self.samples_left) = (iterations_of(search.delay()), SAMPLES);
         self.search = Some(search);
     }
 
@@ -110,45 +116,17 @@ type LeastTimes = [u32; DELAYS_NS.len()];
 
 /// A search under way: it tries every delay in turn, `PASSES` times.
 struct DelaySearch {
-    /// How many passes through all delays are complete.
-    pass: u32,
-    /// The index of the delay on trial, and when its samples began.
-    delay: usize,
+    /// How many delays have been tried so far.
+    step: usize,
+    /// When the samples of the delay on trial began.
     since: Instant,
     least_times: LeastTimes,
 }
 
-/// What follows the samples of one delay.
-enum SearchStep {
-    /// The search goes on with its next delay.
-    NextDelay,
-    /// The search is complete, with these times.
-    Found(LeastTimes),
-    /// The samples took too long to say anything about cache lines.
-    Abandoned,
-}
-
 impl DelaySearch {
-    fn new(now: Instant) -> Self {
-        Self { pass: 0, delay: 0, since: now, least_times: [u32::MAX; DELAYS_NS.len()] }
-    }
-
-    /// Records the time of the samples of the delay on trial, which end at `now`, and goes on to the next delay.
-    fn record(&mut self, now: Instant) -> SearchStep {
-        let elapsed = now - self.since;
-        if elapsed > SAMPLES * LONGEST_SAMPLE {
-            return SearchStep::Abandoned;
-        }
-        // The cast loses nothing: the samples took no more than `SAMPLES * LONGEST_SAMPLE`, far below `u32::MAX`
-        // nanoseconds.
-        self.least_times[self.delay] = self.least_times[self.delay].min(elapsed.as_nanos() as u32);
-        self.since = now;
-        self.delay += 1;
-        if self.delay == DELAYS_NS.len() {
-            self.delay = 0;
-            self.pass += 1;
-        }
-        if self.pass == PASSES { SearchStep::Found(self.least_times) } else { SearchStep::NextDelay }
+    /// The index of the delay on trial.
+    fn delay(&self) -> usize {
+        self.step % DELAYS_NS.len()
     }
 }
 
@@ -215,7 +193,7 @@ mod tests {
     /// Lets `samples` samples pass, each of which takes `cost(delay in nanoseconds)`.
     fn run(back_off: &mut BackOff, clock: &mut Instant, samples: u32, cost: impl Fn(u32) -> u64) {
         for _ in 0..samples {
-            let on_trial = back_off.search.as_ref().map_or(back_off.chosen, |search| search.delay);
+            let on_trial = back_off.search.as_ref().map_or(back_off.chosen, DelaySearch::delay);
             *clock += Duration::from_nanos(cost(DELAYS_NS[on_trial]));
             back_off.samples_left -= 1;
             if back_off.samples_left == 0 {
@@ -224,7 +202,7 @@ mod tests {
         }
     }
 
-    const SAMPLES_OF_SEARCH: u32 = DELAYS_NS.len() as u32 * PASSES * SAMPLES;
+    const SAMPLES_OF_SEARCH: u32 = (DELAYS_NS.len() * PASSES) as u32 * SAMPLES;
 
     /// The delay, in nanoseconds, that the first search finds.
     fn delay_found(cost: impl Fn(u32) -> u64) -> u32 {

@@ -2,7 +2,7 @@
 //!
 //! `/proc/self/cgroup` says which groups the process is in, and `/proc/self/mountinfo` where the groups' directories
 //! are mounted. `thread_limits/linux.rs` looks in these directories for the limit on the number of threads, and
-//! `topology/quota/cgroup.rs` for the limit on CPU time.
+//! `topology/quota.rs` for the limit on CPU time.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -74,14 +74,11 @@ fn has_name(list: &str, name: &str) -> bool {
 /// of the hierarchy and the path of the process's group in it, or `None` if the hierarchy does not have the
 /// `controller`. A line of version 2 does not name its controllers, so it is always returned.
 pub(crate) fn parse_group(line: &str, controller: &str) -> Result<Option<(CgroupVersion, PathBuf)>, String> {
-    let mut fields = line.splitn(3, ':');
-    let (Some(id), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
-        return Err("expected number:controllers:path".to_owned());
-    };
-    if id == "0" && controllers.is_empty() {
-        return Ok(Some((CgroupVersion::V2, path.into())));
+    match line.splitn(3, ':').collect::<Vec<_>>()[..] {
+        ["0", "", path] => Ok(Some((CgroupVersion::V2, path.into()))),
+        [_, names, path] => Ok(has_name(names, controller).then(|| (CgroupVersion::V1, path.into()))),
+        _ => Err("expected number:controllers:path".to_owned()),
     }
-    Ok(has_name(controllers, controller).then(|| (CgroupVersion::V1, path.into())))
 }
 
 /// Reads one line of `/proc/self/mountinfo`, such as
@@ -91,25 +88,16 @@ pub(crate) fn parse_mount(line: &str, controller: &str) -> Result<Option<Mount>,
     let malformed =
         || "expected the fields of a mount, a dash, the file system's type, its source and its options".to_owned();
     let (mount, file_system) = line.split_once(" - ").ok_or_else(malformed)?;
-    let mut file_system = file_system.split(' ');
     // The first field is the type of the file system. Version 1 has one file system for each set of controllers, and
     // names them among the mount options, the third field; version 2 has one for all.
-    let version = match file_system.next() {
-        Some("cgroup2") => CgroupVersion::V2,
-        Some("cgroup") => {
-            let options = file_system.nth(1).ok_or_else(malformed)?;
-            if !has_name(options, controller) {
-                return Ok(None);
-            }
-            CgroupVersion::V1
-        }
+    let version = match file_system.split(' ').collect::<Vec<_>>()[..] {
+        ["cgroup2", ..] => CgroupVersion::V2,
+        ["cgroup", _, options, ..] if has_name(options, controller) => CgroupVersion::V1,
+        ["cgroup"] | ["cgroup", _] => return Err(malformed()),
         _ => return Ok(None),
     };
     // The root and the mount point are the fourth and the fifth field.
-    let mut fields = mount.split(' ').skip(3);
-    let (Some(root), Some(point)) = (fields.next(), fields.next()) else {
-        return Err(malformed());
-    };
+    let [_, _, _, root, point, ..] = mount.split(' ').collect::<Vec<_>>()[..] else { return Err(malformed()) };
     Ok(Some(Mount { version, root: unescape(root).into(), mount_point: unescape(point).into() }))
 }
 
@@ -130,11 +118,8 @@ pub(crate) fn cgroup_paths(groups: &[(CgroupVersion, PathBuf)], mounts: &[Mount]
         // Take a mount that contains the group, and among several the one whose root is highest, because it shows the
         // most groups above. In a container the group may lie outside of every mount. All that can be seen then is the
         // group at the mount point.
-        let Some(mount) =
-            mounts.min_by_key(|mount| (relative_to_mount(mount, group).is_none(), mount.root.components().count()))
-        else {
-            continue;
-        };
+        let rank = |mount: &&Mount| (relative_to_mount(mount, group).is_none(), mount.root.components().count());
+        let Some(mount) = mounts.min_by_key(rank) else { continue };
         let group_directory = mount.mount_point.join(relative_to_mount(mount, group).unwrap_or(Path::new("")));
         let ancestors = group_directory.ancestors().take_while(|directory| directory.starts_with(&mount.mount_point));
         directories.extend(ancestors.map(|directory| (*version, directory.to_owned())));

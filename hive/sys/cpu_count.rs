@@ -33,13 +33,13 @@ const TIME_BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 const CALLS_PER_LOOK: u32 = 1 << 12;
 
 /// The number of CPUs that one hive may use.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct CpuCount {
     current: AtomicUsize,
     /// The number when the hive was built.
     at_build: usize,
-    /// The largest number, by the process's quota.
-    limit: usize,
+    /// The largest number, by the process's quota, whatever the mask is.
+    pub(crate) limit: usize,
 }
 
 /// What a worker knows of its own mask.
@@ -64,11 +64,6 @@ thread_local! {
 impl CpuCount {
     pub(crate) fn new(cpus: usize) -> Self {
         Self { current: AtomicUsize::new(cpus), at_build: cpus, limit: usize::MAX }
-    }
-
-    /// The same count, which never grows above `limit`.
-    pub(crate) fn with_limit(self, limit: usize) -> Self {
-        Self { limit, ..self }
     }
 
     /// The number of CPUs, as it was found last.

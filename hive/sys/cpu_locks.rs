@@ -121,13 +121,7 @@ mod linux {
             let call = move |operation| unsafe { libc::flock(file, operation) };
             let is_usable = self.are_usable();
             let is_own = !is_usable || call(libc::LOCK_EX | libc::LOCK_NB) == 0;
-            is_own.then(|| {
-                on_drop(move || {
-                    if is_usable {
-                        call(libc::LOCK_UN);
-                    }
-                })
-            })
+            is_own.then(|| on_drop(move || _ = is_usable.then(|| call(libc::LOCK_UN))))
         }
 
         /// Whether the program has left the file open.

@@ -4,9 +4,6 @@
 //! process-wide state, and count up the child's generation. A hive remembers the generation that it was built in and
 //! thereby knows that it is used in a child. See `docs/fork.md`.
 
-#[cfg(unix)]
-pub(crate) mod wiped_page;
-
 use std::process::abort;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -73,11 +70,11 @@ mod atfork {
     use std::cell::Cell;
     use std::io;
     use std::mem::ManuallyDrop;
-    use std::ptr;
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::ptr::{self, null_mut};
+    use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
-    use crate::sys::fork::{GENERATION, Inherited, wiped_page};
+    use crate::sys::fork::{GENERATION, Inherited};
 
     /// What a child forgets before it does anything else.
     type InheritedList = Vec<&'static dyn Inherited>;
@@ -114,7 +111,7 @@ mod atfork {
         register_handlers();
         let mut list = lock_forks();
         // The mark has gone although no handler has renewed it: this is a child made by a raw `clone`.
-        if wiped_page::renew_mark() {
+        if renew_mark() {
             adjust_to_fork(&list);
         }
         use_it(&mut list)
@@ -159,7 +156,7 @@ mod atfork {
     extern "C" fn unlock_in_child() {
         // There is no guard any more if the handlers were registered twice and this is the second call.
         let Some(list) = take_guard() else { return };
-        wiped_page::renew_mark();
+        renew_mark();
         adjust_to_fork(&list);
     }
 
@@ -173,6 +170,70 @@ mod atfork {
         // Relaxed: the child has only one thread.
         GENERATION.fetch_add(1, Ordering::Relaxed);
         list.iter().for_each(|inherited| inherited.forget());
+    }
+
+    // A mark in memory tells a child process from its parent, however the child was made. The mark is in a page that
+    // the kernel fills with zeros in children (`MADV_WIPEONFORK`). It is checked before anything is changed in the
+    // process's shared state. The process's number would not do: a child in another PID namespace may have the same
+    // number as its parent, since each container has a process 1. Handlers for forks would not do either: they run only
+    // if the C library makes the child.
+
+    /// The value of the word in a process that has set the mark.
+    const MARKED: u32 = 1;
+
+    /// The address of the word with the mark. The word is `MARKED`, or 0 in a child. Null: no word has been set up yet.
+    static MARK: AtomicPtr<AtomicU32> = AtomicPtr::new(null_mut());
+
+    /// The word for systems without such pages. It is always marked, so no child is detected by it.
+    static UNWIPED_MARK: AtomicU32 = AtomicU32::new(MARKED);
+
+    /// Sets the mark if it is not set. Returns true if it had been set and has been wiped since, which means that this
+    /// process is a child. Only one thread may call this at a time.
+    fn renew_mark() -> bool {
+        // Relaxed: the callers hold the lock on forks, or are the only thread of a child.
+        // The first call sets up the word. Later calls find it, marked in the process itself and 0 in a child.
+        let existing = MARK.load(Ordering::Relaxed);
+        let address = if existing.is_null() { new_mark() } else { existing };
+        MARK.store(address, Ordering::Relaxed);
+        #[expect(unsafe_code, reason = "the page is mapped by hand")]
+        // SAFETY: the address is that of a static, or of the beginning of a page that stays mapped for good. An
+        // `AtomicU32` may be all zeros.
+        let mark = unsafe { &*address };
+        // Relaxed: see above.
+        let was_marked = mark.swap(MARKED, Ordering::Relaxed) == MARKED;
+        !was_marked && !existing.is_null()
+    }
+
+    /// Sets up a word for the mark.
+    fn new_mark() -> *mut AtomicU32 {
+        map_wiped_page().unwrap_or((&raw const UNWIPED_MARK).cast_mut())
+    }
+
+    /// Maps a page that the kernel wipes in children. None if the kernel cannot do that.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    #[expect(unsafe_code, reason = "C calls")]
+    fn map_wiped_page() -> Option<*mut AtomicU32> {
+        // The kernel rounds this up to a page.
+        const BYTES: usize = size_of::<AtomicU32>();
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: this maps fresh memory, at an address that the kernel chooses.
+        let page = unsafe { libc::mmap(null_mut(), BYTES, protection, flags, -1, 0) };
+        if page == libc::MAP_FAILED {
+            return None;
+        }
+        // SAFETY: the memory was mapped above and nothing uses it yet.
+        let is_wiped = unsafe { libc::madvise(page, BYTES, libc::MADV_WIPEONFORK) } == 0;
+        if is_wiped {
+            return Some(page.cast());
+        }
+        // SAFETY: the memory was mapped above and nothing refers to it.
+        unsafe { libc::munmap(page, BYTES) };
+        None
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    fn map_wiped_page() -> Option<*mut AtomicU32> {
+        None
     }
 }
 

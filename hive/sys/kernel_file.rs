@@ -5,9 +5,9 @@
 //! then read in small pieces, which takes half as long again. Building a hive reads some twenty of them.
 
 use std::fs::File;
-use std::io;
-use std::io::Read;
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
+use std::str::FromStr;
 
 /// The room for the first read. The kernel writes no more than a page at a time into most of these files.
 const PAGE: usize = 4 << 10;
@@ -27,16 +27,16 @@ pub(crate) fn text(file: impl AsRef<Path>) -> Option<String> {
 
 /// The text of a file that has one line, without the line's end. None: it cannot be read, or is no text.
 pub(crate) fn line(file: impl AsRef<Path>) -> Option<String> {
-    let (mut file, mut buffer, mut bytes) = (File::open(file).ok()?, [0; PAGE], Vec::new());
+    let mut line = String::new();
     // The end of the line is the end of the file. To read on until nothing comes takes half as long again with some
     // files.
-    while !bytes.ends_with(b"\n") {
-        match file.read(&mut buffer).ok()? {
-            0 => break,
-            read => bytes.extend_from_slice(&buffer[..read]),
-        }
-    }
-    Some(String::from_utf8(bytes).ok()?.trim().to_owned())
+    BufReader::with_capacity(PAGE, File::open(file).ok()?).read_line(&mut line).ok()?;
+    Some(line.trim().to_owned())
+}
+
+/// What the one line of a file says, such as a number or a list. None: it cannot be read, or says something else.
+pub(crate) fn value<T: FromStr>(file: impl AsRef<Path>) -> Option<T> {
+    line(file)?.parse().ok()
 }
 
 /// The value of the line `name` in the text of a file such as `/proc/self/status`: 3 for `Threads:\t3`.

@@ -8,7 +8,6 @@ pub(crate) mod affinity;
 pub(crate) mod asymmetric_fence;
 pub(crate) mod back_off;
 pub(crate) mod caller_polling;
-#[cfg(any(target_os = "linux", target_os = "android", test))]
 pub(crate) mod cgroups;
 pub(crate) mod changed_words;
 pub(crate) mod clock;
@@ -18,7 +17,7 @@ pub(crate) mod cpu_locks;
 pub(crate) mod cpu_mask;
 pub(crate) mod float_mode;
 pub(crate) mod fork;
-#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cfg_attr(not(any(target_os = "linux", target_os = "android")), allow(dead_code, reason = "other systems have few"))]
 pub(crate) mod kernel_file;
 pub(crate) mod napping_spinner;
 pub(crate) mod parse_duration;

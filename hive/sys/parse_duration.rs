@@ -1,5 +1,6 @@
 //! Reads a duration as people write it: `200us`, `1ms`, `1m 30s`. `HIVE_SPIN` is read by this.
 
+use std::mem;
 use std::time::Duration;
 
 /// The duration that `text` describes: the sum of all its numbers with their units.
@@ -20,22 +21,11 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
 /// Splits a text into parts that each have one number and its unit. A part ends where a digit follows a letter. The
 /// empty text is one part.
 fn numbers_with_units(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = Some(text);
-    std::iter::from_fn(move || {
-        let whole = rest?;
-        // The last character before the present one that is not a space.
-        let mut last = ' ';
-        let end = whole.char_indices().find(|&(_, letter)| {
-            let begins = letter.is_ascii_digit() && last.is_alphabetic();
-            if !letter.is_whitespace() {
-                last = letter;
-            }
-            begins
-        });
-        let (first, next) = whole.split_at(end.map_or(whole.len(), |(at, _)| at));
-        rest = end.map(|_| next);
-        Some(first)
-    })
+    let letters: Vec<_> = text.char_indices().filter(|(_, letter)| !letter.is_whitespace()).collect();
+    let begins = |pair: &[(usize, char)]| pair[0].1.is_alphabetic() && pair[1].1.is_ascii_digit();
+    let mut ends: Vec<_> = letters.windows(2).filter(|pair| begins(pair)).map(|pair| pair[1].0).collect();
+    ends.push(text.len());
+    ends.into_iter().scan(0, |begin, end| Some(&text[mem::replace(begin, end)..end]))
 }
 
 #[cfg(test)]

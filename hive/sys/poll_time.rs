@@ -71,7 +71,7 @@ impl TimedWait {
 
 impl PollTime {
     pub(crate) fn new(policy: &WaitPolicy) -> Self {
-        let (spin, is_learning) = policy.spin_time();
+        let WaitPolicy { spin, is_learning, .. } = *policy;
         Self { spin, is_learning, score: MAX_SCORE, limit: Duration::MAX, short_regions: 0, asleep_since: None }
     }
 
@@ -160,8 +160,9 @@ mod tests {
     const SPIN: Duration = Duration::from_micros(200);
 
     fn poll_time(is_learned: bool) -> PollTime {
-        let policy = WaitPolicy::new(SPIN, None, usize::MAX, CpuMask::new());
-        PollTime::new(&if is_learned { policy.learning() } else { policy })
+        let mut policy = WaitPolicy::new(SPIN, None, usize::MAX, CpuMask::new());
+        policy.is_learning = is_learned;
+        PollTime::new(&policy)
     }
 
     const fn micros(micros: u64) -> Duration {

@@ -12,6 +12,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::{mem, ptr};
 
 use crossbeam_deque::Worker;
+use crossbeam_utils::CachePadded;
 
 use crate::sys::fork::{self, Inherited};
 
@@ -94,17 +95,14 @@ impl<T> ProcessCell<T> {
 /// A value that takes long to make, that uses threads, and that is never dropped. Each process makes its own: what a
 /// forked child has inherited stays where it is, but is found no longer.
 pub(crate) struct PerProcess<T> {
-    /// The value; null if this process has none.
-    value: AtomicPtr<Aligned<T>>,
+    /// The value; null if this process has none. It has its cache lines for itself: what lies beside it in memory may
+    /// be written to often.
+    value: AtomicPtr<CachePadded<T>>,
     /// The lock that is held while the value is made, and the generation of the process whose lock it is. A child takes
     /// another one, since it may find its parent's held by a thread that it does not have. Forks do not wait for that
     /// thread. Locks are leaked, but a process has at most one of its own.
     build_lock: ProcessLock<Option<(u32, &'static Mutex<()>)>>,
 }
-
-/// A value that has its cache lines for itself: what lies beside it in memory may be written to often.
-#[repr(align(128))]
-struct Aligned<T>(T);
 
 impl<T: Send + Sync + 'static> PerProcess<T> {
     pub(crate) const fn new() -> Self {
@@ -118,7 +116,7 @@ impl<T: Send + Sync + 'static> PerProcess<T> {
         // Acquire: pairs with the Release in `make`; the value is there then.
         let value = self.value.load(Ordering::Acquire);
         // SAFETY: where it is not null, `make` has leaked it, and nobody has a mutable reference to it.
-        unsafe { value.as_ref() }.map(|value| &value.0)
+        unsafe { value.as_ref() }.map(|value| &**value)
     }
 
     /// The value. If there is none yet, `make` makes it; other threads that ask meanwhile wait for that. If `make`
@@ -149,14 +147,14 @@ impl<T: Send + Sync + 'static> PerProcess<T> {
         fork::forget_in_children(self);
         let generation = fork::generation();
         Ok(make().map(|value| {
-            let value = Box::leak(Box::new(Aligned(value)));
+            let value = Box::leak(Box::new(CachePadded::new(value)));
             // Not if `make` has forked and this is the child: its caller gets the value, whose threads are the
             // parent's, and whoever comes later makes one for the child.
             if generation == fork::generation() {
                 // Release: pairs with the Acquire in `get`.
                 self.value.store(value, Ordering::Release);
             }
-            &value.0
+            &**value
         }))
     }
 }

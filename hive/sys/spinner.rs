@@ -87,8 +87,7 @@ impl WaitPolicy {
     pub(crate) fn spinner_beside_team(&self) -> Spinner<'_> {
         // The team's queen and this thread want a CPU as well.
         let is_in_the_way = presence::awake_workers() + 2 > self.cpus.get();
-        let spinner = self.spinner();
-        Spinner { yields_between: spinner.yields_between || is_in_the_way, ..spinner }
+        Spinner { yields_between: is_in_the_way, ..self.spinner() }
     }
 
     /// The spinner for the wait of a thread that has handed a task over to a task pool, and belongs to none. It polls
@@ -191,8 +190,7 @@ impl Spinner<'_> {
         if !self.policy.has_no_queen {
             return self;
         }
-        let (_, learns_to_poll) = self.policy.spin_time();
-        Self { leaves_shared_cpu: learns_to_poll, ..self.with_hot_polls_of_pool() }
+        Self { leaves_shared_cpu: self.policy.is_learning, ..self.with_hot_polls_of_pool() }
     }
 
     /// The same with no more than `HOT_POLLS_OF_POOL` polls in the first phase.
@@ -287,8 +285,7 @@ impl Spinner<'_> {
         }
         if self.yields_between || self.policy.has_unbound_worker() {
             // Whoever has asked for some time of polling gets it.
-            let (_, learns_to_poll) = self.policy.spin_time();
-            if learns_to_poll && !self.policy.keeps_spinning() {
+            if self.policy.is_learning && !self.policy.keeps_spinning() {
                 return !self.policy.yield_if_it_pays();
             }
             yield_now();
@@ -333,7 +330,8 @@ mod tests {
     #[test]
     fn with_a_spin_time_of_zero_nobody_polls_or_yields() {
         let policy = || WaitPolicy::new(Duration::ZERO, None, usize::MAX, CpuMask::new());
-        let (hive, pool) = (policy(), policy().without_queen());
+        let (hive, mut pool) = (policy(), policy());
+        pool.has_no_queen = true;
         let of_hive =
             [hive.spinner(), hive.spinner_in_team(2), hive.spinner_for_sleepers(2), hive.spinner_beside_team()];
         let of_pool = [pool.worker_spinner(0, Duration::MAX), pool.spinner_after_task()];
@@ -347,7 +345,8 @@ mod tests {
 
     #[test]
     fn a_limit_of_zero_leaves_the_first_polls_and_some_yields() {
-        let policy = WaitPolicy::new(Duration::MAX, None, usize::MAX, CpuMask::new()).without_queen();
+        let mut policy = WaitPolicy::new(Duration::MAX, None, usize::MAX, CpuMask::new());
+        policy.has_no_queen = true;
         // Each of them may be one that does not pay.
         let yields = 0..=POLLS_PER_CLOCK_READ - 1 + MAX_YIELDS;
         assert!(yields.contains(&(polls(policy.spinner_of_outsider(Duration::ZERO)) - HOT_POLLS_OF_POOL)));

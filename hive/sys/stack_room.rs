@@ -179,18 +179,13 @@ fn own_room() -> Option<Room> {
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
 #[expect(unsafe_code, reason = "the system's interface is C's")]
 fn first_threads_stack() -> Option<Range<usize>> {
-    use std::mem::MaybeUninit;
-
     // SAFETY: it reads what the kernel has handed to the process.
     let top = unsafe { libc::getauxval(libc::AT_EXECFN) } as usize;
-    let mut limit = MaybeUninit::<libc::rlimit>::uninit();
-    // SAFETY: the pointer is valid, and the call initialises what is there if it succeeds.
-    if top == 0 || unsafe { libc::getrlimit(libc::RLIMIT_STACK, limit.as_mut_ptr()) } != 0 {
-        return None;
-    }
-    // SAFETY: the call has succeeded.
-    let limit = unsafe { limit.assume_init() }.rlim_cur;
-    Some(top.saturating_sub(usize::try_from(limit).unwrap_or(usize::MAX))..top)
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure is valid and writable during the call.
+    let is_known = top != 0 && unsafe { libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit) } == 0;
+    let size = usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX);
+    is_known.then(|| top.saturating_sub(size)..top)
 }
 
 /// For other systems, which are not asked.

@@ -59,11 +59,8 @@ impl fmt::Display for LimitExceeded {
         let Self { needed, limit } = self;
         let ThreadLimit { name, max, used, reserved, per_thread, remedy } = limit;
         let threads = if *needed == 1 { "thread" } else { "threads" };
-        write!(
-            f,
-            "that takes {needed} more {threads}, and there is room for {}: the limit on {name} is {max}, ",
-            limit.threads_left()
-        )?;
+        let room = limit.threads_left();
+        write!(f, "that takes {needed} more {threads}, and there is room for {room}: the limit on {name} is {max}, ")?;
         write!(f, "{used} are in use, a thread takes {per_thread}")?;
         if *reserved > 0 {
             write!(f, ", and {reserved} are kept for the rest of the program")?;

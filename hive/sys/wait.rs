@@ -13,111 +13,76 @@ use crate::sys::cpu_mask::CpuMask;
 use crate::sys::{affinity, costly_yields, fork, presence};
 
 /// How the bees of one hive wait, and whether they should go on polling at present.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct WaitPolicy {
     /// The generation (see `fork.rs`) of the process whose threads wait for each other by this policy.
     generation: u32,
     /// How long a wait polls. `Duration::MAX` means for ever.
-    pub(super) spin: Duration,
-    /// Whether a worker may poll for less than `spin` where it has learned that polling does not pay (`poll_time.rs`).
-    is_learning: bool,
+    pub(crate) spin: Duration,
+    /// Whether a worker may poll for less than `spin` where it has learned that polling does not pay (`poll_time.rs`):
+    /// the program has not chosen the spin time.
+    pub(crate) is_learning: bool,
     /// How often a sleeping bee looks for something to do by itself; None if it does not.
     poll_interval: Option<Duration>,
     /// The number of CPUs that this process may use. Workers find out when it changes, when a wait of theirs has polled
     /// for its spin time and is about to sleep: see `cpu_count.rs`, which also says what they cannot find out.
-    pub(super) cpus: CpuCount,
+    pub(crate) cpus: CpuCount,
     /// The CPUs that workers are bound to, where a worker is bound to a single one.
     worker_cpus: CpuMask,
     /// Whether the program has asked hive to bind the queen, so that hive may change the masks of the program's
     /// threads.
-    may_move_queen: bool,
-    /// Whether the hive's own threads run everything, so that no queen wants a CPU as well.
-    pub(super) has_no_queen: bool,
+    pub(crate) may_move_queen: bool,
+    /// Whether the hive's own threads run everything, so that no queen wants a CPU as well: it is a task pool, whose
+    /// callers wait while its workers run.
+    pub(crate) has_no_queen: bool,
     /// The number of `keep_spinning` sections that are open. While there are any, a waiting bee polls and does not go
     /// to sleep, unless there are fewer CPUs than threads that want one.
     spin_sections: AtomicU32,
     /// How often `stop_spinning` has been called. A waiting thread compares it with its value at the beginning of the
     /// wait.
     pub(super) spin_epoch: AtomicU32,
-    /// The CPU on which a worker was woken for a region last, by a thread that goes on there. `NO_CPU`: none.
-    waker_cpu: AtomicUsize,
-    /// The CPU of a worker on which another thread was seen last that waits for the hive's workers. `NO_CPU`: none.
-    shared_cpu: AtomicUsize,
-    /// The CPU of a worker that has left it for such a thread. `NO_CPU`: none has.
-    left_cpu: AtomicUsize,
-    /// The CPU that it has moved to, if there was only one. `NO_CPU`: there were several.
-    taken_cpu: AtomicUsize,
+    /// The CPU on which a worker was woken for a region last, by a thread that goes on there.
+    waker_cpu: CpuHint,
+    /// The CPU of a worker on which another thread was seen last that waits for the hive's workers.
+    shared_cpu: CpuHint,
+    /// The CPU of a worker that has left it for such a thread.
+    left_cpu: CpuHint,
+    /// The CPU that it has moved to, if there was only one.
+    taken_cpu: CpuHint,
     /// The number of workers that are bound to a CPU otherwise, and sleep or run unbound at present.
     unbound_workers: AtomicU32,
 }
 
-/// The number of no CPU.
+/// The number of a CPU that one thread leaves for others, or none.
+#[derive(Debug)]
+struct CpuHint(AtomicUsize);
+
+/// Stands for none.
 const NO_CPU: usize = usize::MAX;
+
+impl Default for CpuHint {
+    fn default() -> Self {
+        Self(AtomicUsize::new(NO_CPU))
+    }
+}
+
+impl CpuHint {
+    fn get(&self) -> Option<usize> {
+        // Relaxed, and in `set`, whose stores this reads: a hint, which publishes nothing else.
+        Some(self.0.load(Ordering::Relaxed)).filter(|cpu| *cpu != NO_CPU)
+    }
+
+    fn set(&self, cpu: Option<usize>) {
+        self.0.store(cpu.unwrap_or(NO_CPU), Ordering::Relaxed);
+    }
+}
 
 impl WaitPolicy {
     /// A policy by which bees poll for `spin` and then sleep, and look for something to do every `poll_interval` while
     /// they sleep. The process may use `cpus` CPUs, and workers are bound to `worker_cpus`.
     pub(crate) fn new(spin: Duration, poll_interval: Option<Duration>, cpus: usize, worker_cpus: CpuMask) -> Self {
-        let (generation, zero) = (fork::generation(), || AtomicU32::new(0));
-        let (spin_sections, spin_epoch, is_learning) = (zero(), zero(), false);
-        let waker_cpu = AtomicUsize::new(NO_CPU);
-        let no_cpu = || AtomicUsize::new(NO_CPU);
-        let (shared_cpu, left_cpu, taken_cpu, unbound_workers) = (no_cpu(), no_cpu(), no_cpu(), zero());
-        Self {
-            generation,
-            spin,
-            is_learning,
-            poll_interval,
-            cpus: CpuCount::new(cpus),
-            worker_cpus,
-            may_move_queen: false,
-            has_no_queen: false,
-            spin_sections,
-            spin_epoch,
-            waker_cpu,
-            shared_cpu,
-            left_cpu,
-            taken_cpu,
-            unbound_workers,
-        }
-    }
-
-    /// The same policy for a hive that may move the program's threads, if `is_pinned`: the program has asked for the
-    /// queen to be bound.
-    pub(crate) fn with_queen_pinned(self, is_pinned: bool) -> Self {
-        Self { may_move_queen: is_pinned, ..self }
-    }
-
-    /// The same policy for a task pool, whose callers wait while its workers run.
-    pub(crate) fn without_queen(self) -> Self {
-        Self { has_no_queen: true, ..self }
-    }
-
-    /// The same policy for a process that may never use more than `cpus` CPUs at a time, whatever its mask is.
-    pub(crate) fn with_cpu_limit(self, cpus: usize) -> Self {
-        Self { cpus: self.cpus.with_limit(cpus), ..self }
-    }
-
-    /// How many CPUs this process may use, as far as its workers have seen.
-    #[inline(always)]
-    pub(crate) fn cpus(&self) -> usize {
-        self.cpus.get()
-    }
-
-    /// See [`CpuCount::begin_to_look`].
-    #[must_use = "the thread looks at its mask until this is dropped"]
-    pub(crate) fn begin_to_look_at_cpus(&self, is_bound: bool) -> impl Drop + use<> {
-        self.cpus.begin_to_look(is_bound)
-    }
-
-    /// The same policy for a hive whose spin time the program has not chosen: its workers learn how long to poll.
-    pub(crate) fn learning(self) -> Self {
-        Self { is_learning: true, ..self }
-    }
-
-    /// The spin time, and whether workers learn how much of it to use.
-    pub(crate) fn spin_time(&self) -> (Duration, bool) {
-        (self.spin, self.is_learning)
+        let (generation, cpus) = (fork::generation(), CpuCount::new(cpus));
+        Self { generation, spin, poll_interval, cpus, worker_cpus, ..Self::default() }
     }
 
     /// Whether the calling process is a forked child of the one whose threads wait for each other.
@@ -157,7 +122,8 @@ impl WaitPolicy {
         if self.unbound_workers.load(Ordering::Relaxed) > 0 {
             return;
         }
-        if self.may_move_caller() {
+        // The caller's mask is hive's to change then.
+        if self.may_move_queen || presence::is_worker() {
             self.migrate_off_worker_cpus();
         } else {
             self.yield_to_worker();
@@ -177,17 +143,15 @@ impl WaitPolicy {
     /// A thread of the program says so, if it is on a worker's CPU and hive may not move it. The worker yields in turn
     /// then, and moves to another CPU when it next waits for a region (`cpu_to_leave`).
     pub(super) fn yield_to_worker(&self) {
-        let cpu = affinity::current_cpu().unwrap_or(NO_CPU);
+        let cpu = affinity::current_cpu();
         let is_shared = if presence::is_worker() {
-            // Relaxed, here and below: a hint.
-            cpu != NO_CPU && self.shared_cpu.load(Ordering::Relaxed) == cpu
+            cpu.is_some() && self.shared_cpu.get() == cpu
         } else {
-            let is_shared = !self.may_move_queen && self.is_worker_cpu(cpu);
+            let is_shared = !self.may_move_queen && cpu.is_some_and(|cpu| self.is_worker_cpu(cpu));
             // A worker that has left this CPU does not come back as long as this thread is here.
-            let is_left = cpu != NO_CPU && cpu == self.left_cpu.load(Ordering::Relaxed);
-            let shared_cpu = if is_shared || is_left { cpu } else { NO_CPU };
-            if self.shared_cpu.load(Ordering::Relaxed) != shared_cpu {
-                self.shared_cpu.store(shared_cpu, Ordering::Relaxed);
+            let shared_cpu = cpu.filter(|_| is_shared || self.left_cpu.get() == cpu);
+            if self.shared_cpu.get() != shared_cpu {
+                self.shared_cpu.set(shared_cpu);
             }
             is_shared
         };
@@ -198,21 +162,19 @@ impl WaitPolicy {
 
     /// The CPU of the calling worker, if a thread was seen there last that waits for the hive's workers.
     pub(crate) fn cpu_to_leave(&self) -> Option<usize> {
-        let cpu = self.shared_cpu.load(Ordering::Relaxed);
-        (cpu != NO_CPU && affinity::current_cpu() == Some(cpu)).then_some(cpu)
+        self.shared_cpu.get().filter(|cpu| affinity::current_cpu() == Some(*cpu))
     }
 
     /// Says that a worker has left this CPU of its own, and may use `others` instead.
     pub(crate) fn note_left_cpu(&self, cpu: usize, others: &CpuMask) {
-        let only = if others.len() == 1 { others.last() } else { None };
-        self.taken_cpu.store(only.unwrap_or(NO_CPU), Ordering::Relaxed);
-        self.left_cpu.store(cpu, Ordering::Relaxed);
+        self.taken_cpu.set(if others.len() == 1 { others.last() } else { None });
+        self.left_cpu.set(Some(cpu));
     }
 
     /// Says that it is back on its own.
     pub(crate) fn note_return(&self) {
-        self.left_cpu.store(NO_CPU, Ordering::Relaxed);
-        self.taken_cpu.store(NO_CPU, Ordering::Relaxed);
+        self.left_cpu.set(None);
+        self.taken_cpu.set(None);
     }
 
     /// The CPUs to which a worker may move that leaves one of its own: those that no worker is bound to, if there are
@@ -224,28 +186,19 @@ impl WaitPolicy {
 
     /// Whether a worker is bound to this CPU at present.
     fn is_worker_cpu(&self, cpu: usize) -> bool {
-        cpu != NO_CPU
-            && (cpu == self.taken_cpu.load(Ordering::Relaxed)
-                || cpu != self.left_cpu.load(Ordering::Relaxed) && self.worker_cpus.contains(cpu))
+        self.taken_cpu.get() == Some(cpu) || self.left_cpu.get() != Some(cpu) && self.worker_cpus.contains(cpu)
     }
 
     /// Whether a worker may be bound to its own `cpus` again: none of them is one that it would have to share.
     pub(crate) fn may_bind_to(&self, cpus: Option<&CpuMask>) -> bool {
-        let cpu = self.shared_cpu.load(Ordering::Relaxed);
-        cpu == NO_CPU || cpus.is_none_or(|cpus| !cpus.contains(cpu))
-    }
-
-    /// Whether the mask of the calling thread is hive's to change.
-    fn may_move_caller(&self) -> bool {
-        self.may_move_queen || presence::is_worker()
+        self.shared_cpu.get().is_none_or(|cpu| cpus.is_none_or(|cpus| !cpus.contains(cpu)))
     }
 
     /// Notes where the calling thread runs, which has woken workers for a region and takes part in it itself.
     #[cold]
     pub(crate) fn note_waker(&self) {
-        // Relaxed, here and below: a hint.
-        if self.worker_cpus.is_empty() {
-            self.waker_cpu.store(affinity::current_cpu().unwrap_or(NO_CPU), Ordering::Relaxed);
+        if self.binds_no_worker() {
+            self.waker_cpu.set(affinity::current_cpu());
         }
     }
 
@@ -258,8 +211,7 @@ impl WaitPolicy {
 
     /// The CPU of the thread that has woken a worker last, if workers are not bound to single CPUs.
     pub(super) fn wakers_cpu(&self) -> Option<usize> {
-        let cpu = self.waker_cpu.load(Ordering::Relaxed);
-        (self.worker_cpus.is_empty() && cpu != NO_CPU).then_some(cpu)
+        if self.binds_no_worker() { self.waker_cpu.get() } else { None }
     }
 
     /// The CPU that the calling bee is on, if no worker is bound to a CPU of its own.

@@ -278,7 +278,9 @@ mod tests {
         on_a_late_thread(|avoidance, policy, full, reduced| {
             // Of a task pool, whose workers learn from their first sleep on.
             let wakers_cpu = policy.wakers_cpu();
-            let policy = &WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new()).without_queen();
+            let mut policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
+            policy.has_no_queen = true;
+            let policy = &policy;
             avoidance.note_region();
             avoidance.begin_sleep(policy, None);
             assert_eq!(affinity::query().unwrap(), full);

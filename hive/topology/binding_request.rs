@@ -111,15 +111,11 @@ impl BindingRequest {
     /// The policy of the environment, which is `self`. If that policy is an order of its own and the program has asked
     /// for the order `shrink`, the policy counts as `true`, with a warning.
     fn proc_bind_with_shrink(&self, shrink: Option<Shrink>, warnings: &mut Vec<String>) -> Option<ProcBind> {
-        match (self.proc_bind?, shrink) {
-            (bind, Some(shrink)) if bind.assigns_places() => {
-                warnings.push(format!(
-                    "HIVE_PROC_BIND is taken for true: the program asks for another order than {bind}, {shrink}"
-                ));
-                Some(ProcBind::True)
-            }
-            (bind, _) => Some(bind),
-        }
+        let bind = self.proc_bind?;
+        let Some(shrink) = shrink.filter(|_| bind.assigns_places()) else { return Some(bind) };
+        let warning = "HIVE_PROC_BIND is taken for true: the program asks for another order than";
+        warnings.push(format!("{warning} {bind}, {shrink}"));
+        Some(ProcBind::True)
     }
 
     /// What bees are bound to, given the policy `bind` that is in effect. `None` if neither the program nor the

@@ -79,10 +79,9 @@ impl Claims {
     /// Subtracts from the counts of the CPUs, and forgets those that no hive has any more.
     fn subtract(&mut self, cpus: &CpuMask, subtracted: Count) {
         for cpu in cpus.iter() {
-            if let Some(count) = self.counts.get_mut(&cpu) {
-                count.hives = count.hives.saturating_sub(subtracted.hives);
-                count.seen = count.seen.saturating_sub(subtracted.seen);
-            }
+            let count = self.counts.entry(cpu).or_default();
+            count.hives = count.hives.saturating_sub(subtracted.hives);
+            count.seen = count.seen.saturating_sub(subtracted.seen);
         }
         self.counts.retain(|_, count| count.hives > 0);
         let seen = self.seen();

@@ -13,8 +13,9 @@ use hwlocality::cpu::cpuset::CpuSet;
 use hwlocality::object::TopologyObject;
 use hwlocality::object::types::ObjectType;
 
+use crate::sys::affinity::OtherThread;
 use crate::sys::cpu_mask::CpuMask;
-use crate::sys::{affinity, fork};
+use crate::sys::fork;
 use crate::topology::machine::{Machine, RawCpu, TopologySource};
 
 /// hwloc's description of the machine. hwloc takes a process-wide lock of its own when a description is created and
@@ -28,28 +29,18 @@ impl HwlocTopology {
     /// # Errors
     /// A message that says why hwloc could not read the machine.
     pub(crate) fn new() -> Result<Self, String> {
-        unusable_reason().map_or(Ok(()), Err)?;
+        // If the system refuses to tell the affinity mask, hwloc believes that its buffer was too small and tries
+        // larger ones without end. So hive makes the same system call first. (Other systems than Linux have no such
+        // call.)
+        if let Some(Err(error)) = OtherThread::current().map(|thread| thread.mask()) {
+            return Err(format!("{error}; hwloc is not asked then, which would try again without end"));
+        }
         let builder = fork::without_forks(Topology::builder);
         // hwloc reads files here and holds no lock, so other threads may fork.
         let built =
             builder.build().map_err(|error| format!("hwloc could not read the machine{}: {error}", override_note()))?;
         Ok(Self(ManuallyDrop::new(built)))
     }
-}
-
-/// Why hwloc must not be used in this process, if there is a reason.
-///
-/// If the system refuses to tell the affinity mask, hwloc believes that its buffer was too small and tries larger ones
-/// without end. So hive makes the same system call first, and does not call hwloc if it is refused.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn unusable_reason() -> Option<String> {
-    affinity::query_error().map(|error| format!("{error}; hwloc is not asked then, which would try again without end"))
-}
-
-/// On other systems hwloc can always be used.
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn unusable_reason() -> Option<String> {
-    None
 }
 
 impl Deref for HwlocTopology {

@@ -24,8 +24,6 @@ pub(crate) struct Cpu {
     pub(crate) node: usize,
     /// The number of the package (socket).
     pub(crate) package: usize,
-    /// The position of this hardware thread among those of its core that this process may use; 0 is the first.
-    pub(crate) smt_index: usize,
     /// The rank of the CPU's kind of core, among the kinds that this process may use: 0 is the fastest kind, 1 the next
     /// one, and so on. It is 0 for every CPU if the kinds are not known.
     pub(crate) slowness: usize,
@@ -99,10 +97,12 @@ pub(crate) enum TopologySource {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Machine {
     cpus: Vec<Cpu>,
-    /// Where the description came from: [`Machine::source`].
-    source: TopologySource,
-    /// Whether this is another machine than the one that the process runs on: [`Machine::is_foreign`].
-    is_foreign: bool,
+    /// Where the description came from.
+    pub(crate) source: TopologySource,
+    /// Whether the user made hwloc describe another machine than the one that the process runs on (`HWLOC_SYNTHETIC`,
+    /// `HWLOC_XMLFILE`). In that case all CPUs of the described machine count as allowed, and binding a thread to them
+    /// has no effect.
+    pub(crate) is_foreign: bool,
 }
 
 impl Machine {
@@ -114,26 +114,18 @@ impl Machine {
     pub(crate) fn new(raw: impl IntoIterator<Item = RawCpu>, source: TopologySource, foreign: bool) -> Self {
         let (mut cores, mut clusters) = (Numbering::default(), Numbering::default());
         let (mut nodes, mut packages) = (Numbering::default(), Numbering::default());
-        let mut threads_per_core = HashMap::new();
         let raw: Vec<_> = raw.into_iter().collect();
         let kinds: BTreeSet<_> = raw.iter().map(|raw| raw.slowness).collect();
         let cpus: Vec<_> = raw
             .into_iter()
-            .map(|raw| {
-                // The hardware threads of a core are numbered in the order in which they are listed.
-                let thread_count = threads_per_core.entry(raw.core).or_insert(0);
-                let smt_index = *thread_count;
-                *thread_count += 1;
-                Cpu {
-                    os_index: raw.os_index,
-                    core: cores.number_of(raw.core),
-                    cluster: clusters.number_of(raw.cluster),
-                    node: nodes.number_of(raw.node),
-                    package: packages.number_of(raw.package),
-                    smt_index,
-                    // How many of the kinds that are present are faster.
-                    slowness: kinds.range(..raw.slowness).count(),
-                }
+            .map(|raw| Cpu {
+                os_index: raw.os_index,
+                core: cores.number_of(raw.core),
+                cluster: clusters.number_of(raw.cluster),
+                node: nodes.number_of(raw.node),
+                package: packages.number_of(raw.package),
+                // How many of the kinds that are present are faster.
+                slowness: kinds.range(..raw.slowness).count(),
             })
             .collect();
         assert!(!cpus.is_empty(), "a machine without CPUs was described by {source:?}");
@@ -143,18 +135,6 @@ impl Machine {
     /// All CPUs, in the order of the machine: CPUs that are next to each other share the most.
     pub(crate) fn cpus(&self) -> &[Cpu] {
         &self.cpus
-    }
-
-    /// Where the description of the machine came from.
-    pub(crate) fn source(&self) -> &TopologySource {
-        &self.source
-    }
-
-    /// Whether the user made hwloc describe another machine than the one that the process runs on (`HWLOC_SYNTHETIC`,
-    /// `HWLOC_XMLFILE`). In that case all CPUs of the described machine count as allowed, and binding a thread to them
-    /// has no effect.
-    pub(crate) fn is_foreign(&self) -> bool {
-        self.is_foreign
     }
 
     /// The CPU with the operating system's number `os_index`, if the process may use it.
@@ -210,16 +190,8 @@ mod tests {
     fn numbers_units_from_zero_in_machine_order() {
         let raw = [raw(8, 70, 9, 5, 3), raw(24, 70, 9, 5, 3), raw(9, 71, 9, 5, 3), raw(0, 12, 4, 1, 1)];
         let machine = Machine::new(raw, TopologySource::Flat, false);
-        let cpu = |os_index, core, cluster, node, package, smt| Cpu {
-            os_index,
-            core,
-            cluster,
-            node,
-            package,
-            smt_index: smt,
-            slowness: 0,
-        };
-        let expected = [cpu(8, 0, 0, 0, 0, 0), cpu(24, 0, 0, 0, 0, 1), cpu(9, 1, 0, 0, 0, 0), cpu(0, 2, 1, 1, 1, 0)];
+        let cpu = |os_index, core, cluster, node, package| Cpu { os_index, core, cluster, node, package, slowness: 0 };
+        let expected = [cpu(8, 0, 0, 0, 0), cpu(24, 0, 0, 0, 0), cpu(9, 1, 0, 0, 0), cpu(0, 2, 1, 1, 1)];
         assert_eq!(machine.cpus(), expected);
         assert_eq!(
             [Unit::Core, Unit::Cluster, Unit::Node, Unit::Package].map(|unit| machine.unit_count(unit)),

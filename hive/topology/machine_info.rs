@@ -13,6 +13,7 @@ use crate::topology::quota::CpuQuota;
 use crate::topology::{pinning, quota};
 
 /// The machine and the limits on the process, as they were when the hive was built.
+#[derive(Clone)]
 pub(crate) struct MachineInfo {
     /// The CPUs that the process may use, and what they share.
     pub(crate) machine: Arc<Machine>,
@@ -25,25 +26,18 @@ pub(crate) struct MachineInfo {
     pub(crate) warnings: Vec<String>,
 }
 
-/// The machine as it was last read, with the mask that it was read for. It is kept because reading takes milliseconds
-/// and the machine hardly ever changes.
-static LAST_READ: ProcessLock<Option<CachedMachine>> = ProcessLock::new(None);
-
-/// What [`LAST_READ`] keeps.
-#[derive(Clone)]
-struct CachedMachine {
-    mask: Option<CpuMask>,
-    machine: Arc<Machine>,
-    warnings: Vec<String>,
-}
+/// The machine as it was last read, with the mask that it was read for, and without a quota. It is kept because reading
+/// takes milliseconds and the machine hardly ever changes.
+static LAST_READ: ProcessLock<Option<MachineInfo>> = ProcessLock::new(None);
 
 impl MachineInfo {
     /// Reads the machine, unless it is in the cache, and the CPU quota, which can change at any time.
     pub(crate) fn detect() -> Self {
-        let CachedMachine { machine, mask, mut warnings } = read_machine_cached();
-        let (quota, quota_warnings) = quota::cpu_quota();
-        warnings.extend(quota_warnings);
-        Self { machine, mask, quota, warnings }
+        let mut info = read_machine_cached();
+        let (quota, warnings) = quota::cpu_quota();
+        info.quota = quota;
+        info.warnings.extend(warnings);
+        info
     }
 
     /// The number of threads that can always run at the same time: see [`quota::usable_cpus`].
@@ -52,16 +46,16 @@ impl MachineInfo {
     }
 }
 
-/// The machine for the calling thread's original mask: from the cache if that was filled for the same mask, else read
-/// now.
-fn read_machine_cached() -> CachedMachine {
+/// The machine for the calling thread's original mask, without the quota: from the cache if that was filled for the
+/// same mask, else read now.
+fn read_machine_cached() -> MachineInfo {
     let mask = pinning::original_mask().ok();
     let last = LAST_READ.with(|last| last.clone());
     last.filter(|cached| cached.mask == mask).unwrap_or_else(|| {
         // The lock is not held here, because reading takes long and opens files. Two threads that build hives at the
         // same time may both read the machine; the later one's result stays.
         let (machine, warnings) = pinning::read_machine_unpinned();
-        let fresh = CachedMachine { mask, machine: Arc::new(machine), warnings };
+        let fresh = MachineInfo { mask, machine: Arc::new(machine), quota: None, warnings };
         LAST_READ.with(|last| *last = Some(fresh.clone()));
         fresh
     })

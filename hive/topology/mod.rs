@@ -39,18 +39,15 @@ use crate::topology::machine::{Machine, RawCpu, TopologySource};
 /// either, it returns a flat list of CPUs. A warning says why. With hwloc it takes milliseconds, so callers keep the
 /// result.
 pub(crate) fn read_machine(allowed: Option<&CpuMask>) -> (Machine, Vec<String>) {
+    let mut warnings = Vec::new();
     #[cfg(feature = "hwloc")]
-    {
-        hwloc::read(allowed).unwrap_or_else(|reason| {
-            let (machine, mut warnings) = read_without_hwloc(allowed);
-            warnings.insert(0, format!("{reason}; the machine is read from the system's files"));
-            (machine, warnings)
-        })
+    match hwloc::read(allowed) {
+        Ok(read) => return read,
+        Err(reason) => warnings.push(format!("{reason}; the machine is read from the system's files")),
     }
-    #[cfg(not(feature = "hwloc"))]
-    {
-        read_without_hwloc(allowed)
-    }
+    let (machine, further) = read_without_hwloc(allowed);
+    warnings.extend(further);
+    (machine, warnings)
 }
 
 /// The same without hwloc.
@@ -80,12 +77,8 @@ fn read_flat(allowed: Option<&CpuMask>) -> Machine {
     if cpus.is_empty() {
         cpus = (0..thread::available_parallelism().map_or(1, NonZero::get)).collect();
     }
-    Machine::new(cpus.iter().map(cpu_as_own_core), TopologySource::Flat, false)
-}
-
-/// A CPU that shares its core with no other CPU, and everything else with all CPUs.
-fn cpu_as_own_core(cpu: usize) -> RawCpu {
-    RawCpu { os_index: cpu, core: cpu as u64, cluster: 0, node: 0, package: 0, slowness: 0 }
+    let raw = |cpu| RawCpu { os_index: cpu, core: cpu as u64, cluster: 0, node: 0, package: 0, slowness: 0 };
+    Machine::new(cpus.iter().map(raw), TopologySource::Flat, false)
 }
 
 #[cfg(test)]
@@ -105,8 +98,8 @@ mod tests {
     #[test]
     fn every_cpu_is_a_core_and_nothing_is_shared() {
         let machine = read_flat(None);
-        assert_eq!(machine.source(), &TopologySource::Flat);
-        assert!(!machine.is_foreign());
+        assert_eq!(machine.source, TopologySource::Flat);
+        assert!(!machine.is_foreign);
         assert_eq!(machine.unit_count(Unit::Core), machine.cpus().len());
         assert_eq!([Unit::Cluster, Unit::Node, Unit::Package].map(|unit| machine.unit_count(unit)), [1, 1, 1]);
     }

@@ -25,12 +25,12 @@ impl NumaNodes {
     /// returns; `None` keeps all. Empty if the files cannot be read: the kernel may have been built without NUMA.
     pub(crate) fn read(root: &Path, allowed: impl FnOnce() -> Option<CpuMask>) -> Self {
         let directory = root.join("devices/system/node");
-        let list = |name: &str| -> Option<CpuMask> { kernel_file::line(directory.join(name))?.parse().ok() };
-        let online = list("online").unwrap_or_default();
+        let list = |name: &str| kernel_file::value::<CpuMask>(directory.join(name)).unwrap_or_default();
+        let online = list("online");
         // Every process has memory on some node, so where there is only one, that one is allowed.
         let allowed = if online.len() > 1 { allowed() } else { None };
         let usable = allowed.map_or_else(|| online.clone(), |allowed| online.intersection(&allowed));
-        let node = |number| NumaNode { number, cpus: list(&format!("node{number}/cpulist")).unwrap_or_default() };
+        let node = |number| NumaNode { number, cpus: list(&format!("node{number}/cpulist")) };
         Self(usable.iter().map(node).collect())
     }
 

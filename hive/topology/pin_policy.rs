@@ -1,7 +1,7 @@
 //! What the bees of a hive are pinned to, as the program or the environment says it: the public type [`Pin`] and its
 //! text form.
 //!
-//! `binding_request.rs` decides whether a [`Pin`] is in effect, and `place_assignment.rs` makes places of it.
+//! `binding_request.rs` decides whether a [`Pin`] is in effect, and `place_policy.rs` makes places of it.
 
 use std::fmt;
 use std::str::FromStr;

@@ -23,7 +23,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::sys::affinity::{self, CallError};
 use crate::sys::cpu_mask::CpuMask;
-use crate::sys::thread_id::{ThreadId, current_thread_id};
 use crate::topology;
 use crate::topology::machine::Machine;
 use crate::topology::place_assignment::Place;
@@ -47,14 +46,9 @@ struct ThreadBinding {
     place: Option<Place>,
 }
 
-/// The CPUs that the calling thread may run on now.
-pub(crate) fn current_mask() -> Result<CpuMask, CallError> {
-    affinity::query()
-}
-
 /// The CPUs that the calling thread could run on if hive had not bound it.
 pub(crate) fn original_mask() -> Result<CpuMask, CallError> {
-    saved_mask().map_or_else(current_mask, Ok)
+    saved_mask().map_or_else(affinity::query, Ok)
 }
 
 /// The place that hive has bound the calling thread to, if it has.
@@ -84,13 +78,13 @@ pub(crate) fn read_machine_unpinned() -> (Machine, Vec<String>) {
 /// Binds the calling thread to a place for as long as the guard lives. Does nothing if the place is on another machine
 /// than this one: see [`Machine::is_foreign`].
 pub(crate) fn bind(place: &Place) -> Result<RestoreBinding, BindError> {
-    if place.is_foreign() { Ok(RestoreBinding(None)) } else { change_binding(&place.mask(), Some(place.clone())) }
+    if place.is_foreign { Ok(RestoreBinding(None)) } else { change_binding(&place.mask(), Some(place.clone())) }
 }
 
 /// Gives the calling thread, which is one of hive's own, the mask that the hive was built with. There is no guard,
 /// because the thread keeps this mask until it ends.
 pub(crate) fn adopt_mask(mask: &CpuMask) -> Result<(), BindError> {
-    if current_mask().is_ok_and(|current| current == *mask) { Ok(()) } else { set_mask(mask) }
+    if affinity::query().is_ok_and(|current| current == *mask) { Ok(()) } else { set_mask(mask) }
 }
 
 /// Gives the calling thread its original mask for as long as the guard lives. This is for a thread that is about to
@@ -103,7 +97,7 @@ pub(crate) fn unbind() -> Result<RestoreBinding, BindError> {
 /// Gives the calling thread another mask, and notes the place that this means; `None` means unbound. The guard restores
 /// both.
 fn change_binding(mask: &CpuMask, place: Option<Place>) -> Result<RestoreBinding, BindError> {
-    let previous = current_mask().map_err(|error| BindError { cpus: mask.clone(), error })?;
+    let previous = affinity::query().map_err(|error| BindError { cpus: mask.clone(), error })?;
     set_mask(mask)?;
     // Only the first binding of a thread saves its mask: a later one keeps what that one has saved.
     let original = saved_mask().unwrap_or_else(|| previous.clone());
@@ -124,12 +118,9 @@ fn set_mask(mask: &CpuMask) -> Result<(), BindError> {
 /// A guard that, when dropped, restores the mask and the binding that the calling thread had before. The guards of one
 /// thread must be dropped in the reverse of the order in which they were made.
 #[must_use = "the previous mask comes back when this is dropped"]
-pub(crate) struct RestoreBinding(
-    /// What to restore; `None` if nothing was changed.
-    Option<PreviousBinding>,
-);
+pub(crate) struct RestoreBinding(Option<PreviousBinding>);
 
-/// How a thread was bound before a guard was made.
+/// How a thread was bound before a guard was made, if that guard has changed it.
 struct PreviousBinding {
     /// The mask that it had.
     mask: CpuMask,
@@ -163,8 +154,6 @@ struct ActiveBinding {
 /// Binds one thread to one place while it exists. Dropping it on that thread restores the thread's mask, once all later
 /// guards have been dropped. Dropping it on another thread does nothing.
 pub(crate) struct AffinityGuard {
-    /// The thread that is bound.
-    thread: ThreadId,
     /// The number of the guard, which no other guard of the process has.
     id: u64,
 }
@@ -183,16 +172,15 @@ impl AffinityGuard {
         let restore = bind(place)?;
         let binding = ActiveBinding { guard_id: id, is_released: false, _restore: restore };
         let pushed = ACTIVE_GUARDS.try_with(|active| active.borrow_mut().push(binding));
-        Ok(pushed.ok().map(|()| Self { thread: current_thread_id(), id }))
+        Ok(pushed.ok().map(|()| Self { id }))
     }
 }
 
 impl Drop for AffinityGuard {
     fn drop(&mut self) {
-        if current_thread_id() == self.thread {
-            // This fails if the thread is ending and the list is gone. The mask of such a thread does not matter.
-            let _ = ACTIVE_GUARDS.try_with(|active| release(&mut active.borrow_mut(), self.id));
-        }
+        // This fails if the thread is ending and the list is gone. The mask of such a thread does not matter. On
+        // another thread than the one that is bound the guard is not in the list.
+        let _ = ACTIVE_GUARDS.try_with(|active| release(&mut active.borrow_mut(), self.id));
     }
 }
 

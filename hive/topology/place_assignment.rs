@@ -1,8 +1,8 @@
 //! Which CPUs each bee of a hive is pinned to: the public type [`Place`], and the list of places with the order in
 //! which bees get them ([`PlaceAssignment`]).
 //!
-//! This file makes the places of a `Pin`, and `place_policy.rs` those of a list of places; `place_map.rs` calls both.
-//! These are computations on the data of a [`Machine`] only: they ask the system for nothing and change no thread.
+//! `place_policy.rs` makes the list. These are computations on the data of a [`Machine`] only: they ask the system for
+//! nothing and change no thread.
 
 use std::fmt;
 
@@ -10,7 +10,6 @@ use crate::sys::cpu_mask::CpuMask;
 use crate::topology::machine::{Cpu, Machine, Unit};
 use crate::topology::pin_policy::Pin;
 use crate::topology::proc_bind::PlaceOrder;
-use crate::topology::shrink::{Shrink, cpus_in_order};
 
 /// The CPUs that one bee of a hive is pinned to.
 ///
@@ -37,8 +36,8 @@ pub struct Place {
     package: Option<usize>,
     /// The kind and number of the unit that the place was made of; `None` if its CPUs were chosen one by one.
     unit: Option<(Unit, usize)>,
-    /// Whether the place is on another machine than this one: see [`Machine::is_foreign`].
-    is_foreign: bool,
+    /// Whether the place is on another machine than this one, so that a thread cannot be bound to it.
+    pub(crate) is_foreign: bool,
 }
 
 impl Place {
@@ -52,7 +51,7 @@ impl Place {
             node: common_unit(Unit::Node),
             package: common_unit(Unit::Package),
             unit,
-            is_foreign: machine.is_foreign(),
+            is_foreign: machine.is_foreign,
         }
     }
 
@@ -134,11 +133,6 @@ impl Place {
         let Some(node) = self.node else { return self.mask() };
         machine.unit_cpus(Unit::Node, node).map(|cpu| cpu.os_index).collect()
     }
-
-    /// Whether the place is on another machine than this one, so that a thread cannot be bound to it.
-    pub(crate) fn is_foreign(&self) -> bool {
-        self.is_foreign
-    }
 }
 
 /// The number of the unit that all of the CPUs belong to; `None` if they belong to several, or if there is no CPU.
@@ -159,7 +153,7 @@ impl fmt::Display for Place {
 }
 
 /// The places of all bees that a hive may ever have.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct PlaceAssignment {
     /// All places. A CPU that the user lists twice makes two equal places. Empty if bees are not bound.
     pub(crate) places: Vec<Place>,
@@ -171,23 +165,6 @@ pub(crate) struct PlaceAssignment {
 }
 
 impl PlaceAssignment {
-    /// The places of a hive's bees for a `Pin`. The CPUs `taken` by other hives of the process are left out if each bee
-    /// gets a CPU of its own. They are not left out of larger units, which no hive has for itself alone, nor of a list,
-    /// because the user named its CPUs on purpose.
-    ///
-    /// # Errors
-    /// If there is no CPU to pin to, or if a listed CPU may not be used.
-    pub(crate) fn new(machine: &Machine, pin: &Pin, shrink: Shrink, taken: &CpuMask) -> Result<Self, PlaceError> {
-        match pin {
-            Pin::None => Ok(Self { places: Vec::new(), order: PlaceOrder::repeating(Vec::new()), is_exclusive: false }),
-            Pin::Core => Self::by_core(machine, shrink, taken),
-            Pin::Cluster => Ok(Self::by_unit(machine, Unit::Cluster, shrink)),
-            Pin::Node => Ok(Self::by_unit(machine, Unit::Node, shrink)),
-            Pin::Package => Ok(Self::by_unit(machine, Unit::Package, shrink)),
-            Pin::Cpus(list) => Self::by_cpu_list(machine, list),
-        }
-    }
-
     /// The place of a bee; `None` if it may run anywhere.
     pub(crate) fn place_of(&self, bee: usize) -> Option<&Place> {
         self.order.place_of(bee).map(|place| &self.places[place])
@@ -205,73 +182,6 @@ impl PlaceAssignment {
         let unshared = bees.min(self.order.initial.len());
         let places = self.order.initial[..unshared].iter().map(|&place| &self.places[place]);
         places.filter(|_| self.is_exclusive).flat_map(Place::cpus).copied().collect()
-    }
-
-    /// One free CPU for each bee, in the order `shrink`.
-    fn by_core(machine: &Machine, shrink: Shrink, taken: &CpuMask) -> Result<Self, PlaceError> {
-        let cpus = cpus_in_order(machine, taken, shrink);
-        if cpus.is_empty() {
-            return Err(PlaceError::AllClaimed { allowed: machine.mask() });
-        }
-        Ok(Self::one_cpu_each(machine, &cpus))
-    }
-
-    /// Each bee gets the whole unit that contains the CPU which it would get by [`PlaceAssignment::by_core`]. Thereby a
-    /// hive of as many bees as there are physical cores uses all units.
-    fn by_unit(machine: &Machine, unit: Unit, shrink: Shrink) -> Self {
-        let place =
-            |number| Place::new(machine, &machine.unit_cpus(unit, number).collect::<Vec<_>>(), Some((unit, number)));
-        let order = cpus_in_order(machine, &CpuMask::new(), shrink).iter().map(|cpu| cpu.unit_number(unit)).collect();
-        Self {
-            places: (0..machine.unit_count(unit)).map(place).collect(),
-            order: PlaceOrder::repeating(order),
-            is_exclusive: false,
-        }
-    }
-
-    /// The listed CPUs, in the order of the list, which may name a CPU several times.
-    fn by_cpu_list(machine: &Machine, list: &[usize]) -> Result<Self, PlaceError> {
-        if list.is_empty() {
-            return Err(PlaceError::EmptyList);
-        }
-        let known: Vec<_> = list.iter().filter_map(|&cpu| machine.find_cpu(cpu)).collect();
-        if known.len() == list.len() {
-            return Ok(Self::one_cpu_each(machine, &known));
-        }
-        let allowed = machine.mask();
-        Err(PlaceError::NotAllowed { cpus: list.iter().copied().collect::<CpuMask>().difference(&allowed), allowed })
-    }
-
-    /// The CPUs of the list in `HIVE_PIN` that the process may use, in the order of the list, and a warning that names
-    /// those that were left out.
-    ///
-    /// # Errors
-    /// If the process may use none of them.
-    pub(crate) fn allowed_listed_cpus(
-        machine: &Machine,
-        list: &[usize],
-    ) -> Result<(Vec<usize>, Option<String>), PlaceError> {
-        let allowed = machine.mask();
-        let known: Vec<_> = list.iter().copied().filter(|&cpu| allowed.contains(cpu)).collect();
-        let unknown = list.iter().copied().collect::<CpuMask>().difference(&allowed);
-        if known.is_empty() && !list.is_empty() {
-            return Err(PlaceError::NotAllowed { cpus: unknown, allowed });
-        }
-        let problem = || {
-            let (requested, used) = (Pin::Cpus(list.to_vec()), Pin::Cpus(known.clone()));
-            format!(
-                "HIVE_PIN={requested}: CPUs {unknown} are left out, as this process may use CPUs {allowed}; \
-                 bees are on CPUs {used} in turn"
-            )
-        };
-        let problem = (!unknown.is_empty()).then(problem);
-        Ok((known, problem))
-    }
-
-    /// A place for each of the CPUs, in their order.
-    fn one_cpu_each(machine: &Machine, cpus: &[&Cpu]) -> Self {
-        let places: Vec<_> = cpus.iter().map(|&cpu| Place::new(machine, &[cpu], None)).collect();
-        Self { order: PlaceOrder::repeating((0..places.len()).collect()), places, is_exclusive: true }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::topology::machine_info::MachineInfo;
 use crate::topology::pin_policy::Pin;
 use crate::topology::pinning::{self, BindError, RestoreBinding};
 use crate::topology::place_assignment::{Place, PlaceAssignment, PlaceError, default_pin};
-use crate::topology::place_policy::PlacePolicy;
+use crate::topology::place_policy::{self, PlacePolicy};
 
 /// The places of a hive's bees.
 pub(crate) struct PlaceMap {
@@ -51,7 +51,7 @@ impl PlaceMap {
     ) -> Result<Self, PlaceError> {
         let machine = &machine_info.machine;
         let choice = match &settings.binding {
-            _ if bees == 1 || machine.is_foreign() => Choice::OfNoInterest,
+            _ if bees == 1 || machine.is_foreign => Choice::OfNoInterest,
             Some(Binding::Pin(Pin::None)) => Choice::OfNoInterest,
             Some(_) => Choice::ByUser,
             None => Choice::ByHive,
@@ -120,7 +120,7 @@ impl PlaceMap {
         let wanted = if self.places.is_exclusive { place.mask() } else { CpuMask::new() };
         let claim = || self.claim.lock().unwrap_or_else(PoisonError::into_inner);
         let choice = match self.is_default {
-            _ if place.is_foreign() => Choice::OfNoInterest,
+            _ if place.is_foreign => Choice::OfNoInterest,
             true => Choice::ByHive,
             false => Choice::ByUser,
         };
@@ -158,7 +158,7 @@ fn choose_places(
         // A user who sets the environment variable may not know the machine, so CPUs that the process may not use are
         // left out. In a list that the program gives they are an error, which `PlaceAssignment::new` returns.
         Binding::Pin(Pin::Cpus(list)) if settings.is_from_environment => {
-            let (known, warning) = PlaceAssignment::allowed_listed_cpus(machine, &list)?;
+            let (known, warning) = place_policy::allowed_listed_cpus(machine, &list)?;
             (Binding::Pin(Pin::Cpus(known)), warning)
         }
         other => (other, None),

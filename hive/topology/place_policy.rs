@@ -1,13 +1,15 @@
-//! Gives bees places from a list of places ([`PlaceList`]) by a policy ([`ProcBind`]).
+//! Gives bees places from a list of places ([`PlaceList`]) by a policy ([`ProcBind`]), or as a [`Pin`] says, which is
+//! another way to write some such lists.
 //!
-//! `place_map.rs` calls [`PlaceAssignment::from_list`] if places or a policy are in effect; for `Pin` it calls the
-//! functions in `place_assignment.rs` instead. The grammar of lists and the policies are described in `docs/places.md`.
+//! `place_map.rs` calls [`PlaceAssignment::from_list`] if places or a policy are in effect, and
+//! [`PlaceAssignment::new`] for a `Pin`. The grammar of lists and the policies are described in `docs/places.md`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::num::NonZero;
 
 use crate::sys::cpu_mask::CpuMask;
 use crate::topology::machine::{Cpu, Machine};
+use crate::topology::pin_policy::Pin;
 use crate::topology::place_assignment::{Place, PlaceAssignment, PlaceError};
 use crate::topology::place_list::{PlaceList, PlaceUnit};
 use crate::topology::proc_bind::{PlaceOrder, ProcBind};
@@ -24,6 +26,30 @@ pub(crate) struct PlacePolicy {
 }
 
 impl PlaceAssignment {
+    /// The places of a hive's bees for a `Pin`: those of a list of places that says the same, but for CPUs of a list
+    /// that may not be used. With a larger unit than a core, each bee gets the unit of the CPU which it would get by
+    /// [`Pin::Core`]. Thereby a hive of as many bees as there are physical cores uses all units.
+    ///
+    /// # Errors
+    /// If there is no CPU to pin to, or if a listed CPU may not be used.
+    pub(crate) fn new(machine: &Machine, pin: &Pin, shrink: Shrink, taken: &CpuMask) -> Result<Self, PlaceError> {
+        let named = |each| PlaceList::Named { each, count: None };
+        let list = match pin {
+            Pin::None => return Ok(Self::default()),
+            Pin::Core => named(PlaceUnit::Threads),
+            Pin::Cluster => named(PlaceUnit::LlCaches),
+            Pin::Node => named(PlaceUnit::NumaDomains),
+            Pin::Package => named(PlaceUnit::Sockets),
+            Pin::Cpus(list) if list.is_empty() => return Err(PlaceError::EmptyList),
+            Pin::Cpus(list) => match cpus_not_allowed(machine, list) {
+                cpus if cpus.is_empty() => PlaceList::Listed(list.iter().map(|&cpu| vec![cpu]).collect()),
+                cpus => return Err(PlaceError::NotAllowed { cpus, allowed: machine.mask() }),
+            },
+        };
+        let policy = PlacePolicy { bind: ProcBind::True, shrink, bees: 0 };
+        Self::from_list(machine, &list, &policy, taken).map(|(places, _)| places)
+    }
+
     /// Makes the places of `list` and says which bee gets which of them. Also returns a warning if some of the list
     /// could not be had.
     ///
@@ -39,13 +65,7 @@ impl PlaceAssignment {
         policy: &PlacePolicy,
         taken: &CpuMask,
     ) -> Result<(Self, Option<String>), PlaceError> {
-        // Gives the bees the places by the policy. `default_order` is hive's own order, which only the policy `true`
-        // uses.
-        let assemble = |places: Vec<Place>, exclusive, default_order: &dyn Fn(&[Place]) -> Vec<usize>| {
-            let turns = PlaceOrder::new(policy.bind, policy.bees, places.len(), || default_order(&places));
-            Self { places, order: turns, is_exclusive: exclusive }
-        };
-        match list {
+        let (places, is_exclusive, default_order, warning) = match list {
             PlaceList::Named { each, count } => {
                 let is_exclusive = matches!(each, PlaceUnit::Threads | PlaceUnit::Cores);
                 let none = CpuMask::new();
@@ -55,10 +75,8 @@ impl PlaceAssignment {
                     return Err(PlaceError::AllClaimed { allowed: machine.mask() });
                 }
                 let warning = truncate(&mut places, list, *count);
-                Ok((
-                    assemble(places, is_exclusive, &|places| core_order(machine, places, policy.shrink, taken)),
-                    warning,
-                ))
+                let order = core_order(machine, &places, policy.shrink, taken);
+                (places, is_exclusive, order, warning)
             }
             PlaceList::Listed(listed) => {
                 let (places, warning) = usable_places(machine, listed);
@@ -67,10 +85,43 @@ impl PlaceAssignment {
                 }
                 // Listed places are the bees' own if none of them is larger than a core.
                 let is_exclusive = places.iter().all(|place| place.core().is_some());
-                Ok((assemble(places, is_exclusive, &|places| (0..places.len()).collect()), warning))
+                let order = (0..places.len()).collect();
+                (places, is_exclusive, order, warning)
             }
-        }
+        };
+        let order = PlaceOrder::new(policy.bind, policy.bees, places.len(), default_order);
+        Ok((Self { places, order, is_exclusive }, warning))
     }
+}
+
+/// The CPUs of the list in `HIVE_PIN` that the process may use, in the order of the list, and a warning that names
+/// those that were left out.
+///
+/// # Errors
+/// If the process may use none of them.
+pub(crate) fn allowed_listed_cpus(
+    machine: &Machine,
+    list: &[usize],
+) -> Result<(Vec<usize>, Option<String>), PlaceError> {
+    let (allowed, unknown) = (machine.mask(), cpus_not_allowed(machine, list));
+    let known: Vec<_> = list.iter().copied().filter(|&cpu| allowed.contains(cpu)).collect();
+    if unknown.is_empty() {
+        return Ok((known, None));
+    }
+    if known.is_empty() {
+        return Err(PlaceError::NotAllowed { cpus: unknown, allowed });
+    }
+    let (requested, used) = (Pin::Cpus(list.to_vec()), Pin::Cpus(known.clone()));
+    let problem = format!(
+        "HIVE_PIN={requested}: CPUs {unknown} are left out, as this process may use CPUs {allowed}; \
+         bees are on CPUs {used} in turn"
+    );
+    Ok((known, Some(problem)))
+}
+
+/// Those of the listed CPUs that the process may not use.
+fn cpus_not_allowed<'c>(machine: &Machine, listed: impl IntoIterator<Item = &'c usize>) -> CpuMask {
+    listed.into_iter().copied().collect::<CpuMask>().difference(&machine.mask())
 }
 
 /// Keeps the first `count` places. Returns a warning if there are fewer.
@@ -108,8 +159,7 @@ fn usable_places(machine: &Machine, listed: &[Vec<usize>]) -> (Vec<Place>, Optio
     };
     let usable: Vec<_> = listed.iter().map(usable_cpus).filter(|cpus| !cpus.is_empty()).collect();
     let places: Vec<_> = usable.iter().map(|cpus| Place::new(machine, cpus, None)).collect();
-    let allowed = machine.mask();
-    let unknown = listed.iter().flatten().copied().collect::<CpuMask>().difference(&allowed);
+    let (allowed, unknown) = (machine.mask(), cpus_not_allowed(machine, listed.iter().flatten()));
     let problem = || {
         let empty = listed.len() - places.len();
         let without = if empty == 0 { String::new() } else { format!(", and places that have no other ({empty})") };

@@ -1,6 +1,6 @@
 //! Which of a list's places each bee gets, by the thread affinity policies of OpenMP: the public type [`ProcBind`], and
-//! [`PlaceOrder`], the resulting order. `place_policy.rs` calls [`PlaceOrder::new`] for lists of places, and
-//! `place_assignment.rs` makes orders of its own. The policies are described in `docs/places.md`.
+//! [`PlaceOrder`], the resulting order. `place_policy.rs` calls [`PlaceOrder::new`]. The policies are described in
+//! `docs/places.md`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -77,7 +77,7 @@ impl FromStr for ProcBind {
 }
 
 /// Which place each bee has, as indices into a list of places.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct PlaceOrder {
     /// The places of the first bees: bee `i` has the place at position `i`.
     pub(crate) initial: Vec<usize>,
@@ -86,21 +86,17 @@ pub(crate) struct PlaceOrder {
 }
 
 impl PlaceOrder {
-    /// The order for a hive that is built with `bees` bees on `places` places, at least one. `default_order` returns
+    /// The order for a hive that is built with `bees` bees on `places` places, at least one. `default_order` is
     /// hive's own order, which only the policy `true` uses.
-    pub(crate) fn new(bind: ProcBind, bees: usize, places: usize, default_order: impl FnOnce() -> Vec<usize>) -> Self {
-        let in_list_order = || (0..places).collect();
+    pub(crate) fn new(bind: ProcBind, bees: usize, places: usize, default_order: Vec<usize>) -> Self {
+        let in_list_order = (0..places).collect();
         match bind {
-            ProcBind::False => Self::repeating(Vec::new()),
-            ProcBind::True => Self::repeating(default_order()),
+            ProcBind::False => Self::default(),
+            ProcBind::True => Self::repeating(default_order),
             ProcBind::Primary => Self { initial: vec![0; bees], repeated: vec![0] },
-            ProcBind::Close if bees <= places => Self::repeating(in_list_order()),
-            ProcBind::Spread if bees <= places => {
-                Self { initial: spread_order(bees, places), repeated: in_list_order() }
-            }
-            ProcBind::Close | ProcBind::Spread => {
-                Self { initial: packed_order(bees, places), repeated: in_list_order() }
-            }
+            ProcBind::Close if bees <= places => Self::repeating(in_list_order),
+            ProcBind::Spread if bees <= places => Self { initial: spread_order(bees, places), repeated: in_list_order },
+            ProcBind::Close | ProcBind::Spread => Self { initial: packed_order(bees, places), repeated: in_list_order },
         }
     }
 
@@ -147,7 +143,7 @@ mod tests {
 
     /// The places of the first `bees` bees.
     fn first_places(bind: ProcBind, bees: usize, places: usize) -> Vec<usize> {
-        let turns = PlaceOrder::new(bind, bees, places, Vec::new);
+        let turns = PlaceOrder::new(bind, bees, places, Vec::new());
         (0..bees).map(|bee| turns.place_of(bee).unwrap()).collect()
     }
 
@@ -188,7 +184,7 @@ mod tests {
     #[test]
     fn bees_that_come_later_go_to_empty_places_first() {
         let later = |bind, bees, places| {
-            let turns = PlaceOrder::new(bind, bees, places, Vec::new);
+            let turns = PlaceOrder::new(bind, bees, places, Vec::new());
             (bees..bees + 6).map(|bee| turns.place_of(bee).unwrap()).collect::<Vec<_>>()
         };
         assert_eq!(later(ProcBind::Close, 2, 4), [2, 3, 0, 1, 2, 3]);

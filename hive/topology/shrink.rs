@@ -1,7 +1,7 @@
 //! The order in which bees get CPUs, and therefore which CPUs a shrinking hive gives up first.
 //!
-//! `place_assignment.rs` and `place_policy.rs` take the order from [`cpus_in_order`] whenever the user has not listed
-//! CPUs or places. The orders are compared, with pictures, in `docs/places.md`.
+//! `place_policy.rs` takes the order from [`cpus_in_order`] whenever the user has not listed CPUs or places. The orders
+//! are compared, with pictures, in `docs/places.md`.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -34,7 +34,7 @@ const TIME_LIMIT: Duration = Duration::from_millis(3);
 /// The start line of a hive of `bees` bees. If each of the first two bees is bound to a CPU of its own, it lies in the
 /// line that is fastest for these two; otherwise in any line.
 pub(crate) fn choose_start_line(place_map: &PlaceMap, bees: u32) -> LineChoice {
-    let place_of = |bee| place_map.place_of(bee).filter(|place| !place.is_foreign());
+    let place_of = |bee| place_map.place_of(bee).filter(|place| !place.is_foreign);
     match (place_of(0), place_of(1)) {
         (Some(queen), Some(worker)) if bees > 1 && queen.mask() != worker.mask() => {
             calibrate(queen, worker).unwrap_or_else(uncalibrated)
@@ -128,6 +128,7 @@ impl DeadlineSpinner {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::affinity;
     use crate::sys::cpu_mask::CpuMask;
     use crate::topology;
     use crate::topology::pin_policy::Pin;
@@ -136,7 +137,7 @@ mod tests {
 
     /// Places on two CPUs. None where the process may use only one.
     fn two_places() -> Option<[Place; 2]> {
-        let (machine, _) = topology::read_machine(Some(&pinning::current_mask().unwrap()));
+        let (machine, _) = topology::read_machine(Some(&affinity::query().unwrap()));
         let cpus: Vec<_> = machine.cpus().iter().map(|cpu| cpu.os_index).take(2).collect();
         let places =
             PlaceAssignment::new(&machine, &Pin::Cpus(cpus.clone()), Shrink::Compact, &CpuMask::new()).unwrap();
@@ -146,12 +147,12 @@ mod tests {
     #[test]
     fn the_mask_is_as_before_and_the_chosen_line_is_new() {
         let Some([queen, worker]) = two_places() else { return };
-        let before = pinning::current_mask().unwrap();
+        let before = affinity::query().unwrap();
         // The result is None where other tests keep the CPUs busy; there is nothing to check then.
         if let Some(choice) = calibrate(&queen, &worker) {
             assert_eq!((choice.lines().len(), choice.load().epoch()), (LINES, 0));
         }
-        assert_eq!(pinning::current_mask().unwrap(), before);
+        assert_eq!(affinity::query().unwrap(), before);
     }
 
     #[test]

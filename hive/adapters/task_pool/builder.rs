@@ -206,7 +206,8 @@ mod tests {
         // As in the other tests, the environment says nothing.
         let pool = PoolBuilder::default().shared(1, 2).unwrap();
         let hive = Builder::default().bees(2).pin(Pin::None).build().unwrap();
-        assert_eq!(pool.team.policy().spin_time(), (DEFAULT_SPIN, true));
-        assert!(hive.shared.team.policy().spin_time().0 > DEFAULT_SPIN);
+        let policy = pool.team.policy();
+        assert_eq!((policy.spin, policy.is_learning), (DEFAULT_SPIN, true));
+        assert!(hive.shared.team.policy().spin > DEFAULT_SPIN);
     }
 }

@@ -45,7 +45,7 @@ impl PoolThread {
         let abort_guard = AbortOnUnwind::new("in the main function of a pool's thread");
         let _on_core = presence::count_on_core();
         let policy = shared.team.policy();
-        let _looks = policy.begin_to_look_at_cpus(false);
+        let _looks = policy.cpus.begin_to_look(false);
         let context = TaskContext::new(&shared.team, bee);
         stack_room::ask_for_end_of_stack(None);
         // The pool may have ended before it knew of this thread: if `start` has returned an error although the thread

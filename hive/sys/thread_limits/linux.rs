@@ -7,8 +7,7 @@ use std::path::Path;
 use std::{env, io};
 
 use crate::sys::cgroups::cgroup_directories;
-use crate::sys::kernel_file;
-use crate::sys::kernel_file::status_field;
+use crate::sys::kernel_file::{self, status_field};
 use crate::sys::thread_limits::ThreadLimit;
 
 /// Memory mappings that a thread takes: its stack and the stack of its signal handlers, each with a guard page, which
@@ -45,7 +44,7 @@ pub(crate) fn number_limits() -> Vec<ThreadLimit> {
 
 /// The limit on memory mappings, for `threads` threads.
 fn mapping_limit(threads: u64) -> Option<ThreadLimit> {
-    let max = read_number("/proc/sys/vm/max_map_count")?;
+    let max = kernel_file::value("/proc/sys/vm/max_map_count")?;
     // Each mapping has a page at least. The pages of a process are soon read, and a small process has fewer than it may
     // have mappings; the mappings themselves have to be counted one by one.
     let needed = threads.saturating_mul(MAPPINGS_PER_THREAD).saturating_add(RESERVED_MAPPINGS);
@@ -89,7 +88,7 @@ fn default_stack_size() -> usize {
 
 /// The limit on the threads of the whole system.
 fn system_thread_limit() -> Option<ThreadLimit> {
-    let max = read_number("/proc/sys/kernel/threads-max")?;
+    let max = kernel_file::value("/proc/sys/kernel/threads-max")?;
     let used = threads_in_loadavg(&kernel_file::line("/proc/loadavg")?)?;
     let remedy = "have the administrator raise it (sysctl -w kernel.threads-max=...)";
     Some(limit_on_threads("threads of the system (kernel.threads-max)", max, used, remedy))
@@ -139,13 +138,9 @@ fn cgroup_limits() -> Vec<ThreadLimit> {
 /// The limit of one control group. None: the group has no limit (its file says "max").
 fn cgroup_limit(directory: &Path) -> Option<ThreadLimit> {
     let file = directory.join("pids.max");
-    let (max, used) = (read_number(&file)?, read_number(directory.join("pids.current"))?);
+    let (max, used) = (kernel_file::value(&file)?, kernel_file::value(directory.join("pids.current"))?);
     let remedy = "raise it (as of a container: docker run --pids-limit, TasksMax of systemd)";
     Some(limit_on_threads(&format!("threads of the control group ({})", file.display()), max, used, remedy))
-}
-
-fn read_number(file: impl AsRef<Path>) -> Option<u64> {
-    kernel_file::line(file)?.parse().ok()
 }
 
 /// The number of lines of a file. It is read piece by piece, because it may have tens of thousands of lines.

@@ -3,10 +3,15 @@
 //! which character it was found.
 
 use std::num::NonZero;
+use std::ops::RangeInclusive;
 
 use crate::sys::cpu_mask::{MAX_CPU, MAX_LIST_LEN};
 use crate::sys::parse_error::{ParseError, ParseErrorKind, find_word};
 use crate::topology::place_list::{PlaceList, PlaceUnit};
+
+/// The numbers that a CPU may have, and how often something may be repeated.
+const CPUS: RangeInclusive<usize> = 0..=MAX_CPU;
+const COUNTS: RangeInclusive<usize> = 1..=MAX_LIST_LEN;
 
 /// Reads a whole text as a list of places.
 pub(crate) fn parse(text: &str) -> Result<PlaceList, ParseError> {
@@ -51,7 +56,7 @@ impl<'t> Parser<'t> {
         if !self.eat('(') {
             return Ok(PlaceList::Named { each, count: None });
         }
-        let count = NonZero::new(self.parse_positive("a number of places")?);
+        let count = NonZero::new(self.parse_number("a number of places", COUNTS)?);
         if self.eat(')') { Ok(PlaceList::Named { each, count }) } else { Err(self.expected_error("a \")\"")) }
     }
 
@@ -97,17 +102,17 @@ impl<'t> Parser<'t> {
     /// order, each once.
     fn parse_place(&mut self) -> Result<Vec<usize>, ParseError> {
         if !self.eat('{') {
-            return Ok(vec![self.parse_cpu("\"{\" or the number of a CPU")?]);
+            return Ok(vec![self.parse_number("\"{\" or the number of a CPU", CPUS)?]);
         }
         let mut cpus = Vec::new();
         loop {
             self.peek();
             let at = self.offset;
             if self.eat('!') {
-                let excluded = self.parse_cpu("the number of a CPU")?;
+                let excluded = self.parse_number("the number of a CPU", CPUS)?;
                 self.exclude(&mut cpus, &excluded, at, "CPU")?;
             } else {
-                let first = self.parse_cpu("the number of a CPU")?;
+                let first = self.parse_number("the number of a CPU", CPUS)?;
                 let repetition = self.parse_repetition("a number of CPUs")?;
                 for nth in 0..repetition.len {
                     cpus.extend(self.shift(&[first], nth, &repetition)?);
@@ -135,13 +140,13 @@ impl<'t> Parser<'t> {
         self.peek();
         let mut repetition = Repetition { len: 1, stride: 1, offset: self.offset };
         if self.eat(':') {
-            repetition.len = self.parse_positive(what)?;
+            repetition.len = self.parse_number(what, COUNTS)?;
             if self.eat(':') {
                 let backwards = self.eat('-');
                 if !backwards {
                     self.eat('+');
                 }
-                let stride = self.parse_number("a stride")? as isize;
+                let stride = self.parse_number("a stride", 0..=MAX_LIST_LEN)? as isize;
                 repetition.stride = if backwards { -stride } else { stride };
             }
         }
@@ -156,29 +161,8 @@ impl<'t> Parser<'t> {
         Option::ok_or_else(shifted, || self.error_at(repetition.offset, out_of_range()))
     }
 
-    /// Reads the number of a CPU. `what` says what was expected, for errors.
-    fn parse_cpu(&mut self, what: &str) -> Result<usize, ParseError> {
-        self.peek();
-        let at = self.offset;
-        match self.parse_number(what)? {
-            cpu if cpu <= MAX_CPU => Ok(cpu),
-            above => Err(self.error_at(at, format!("{above} is above the highest CPU number, {MAX_CPU}"))),
-        }
-    }
-
-    /// Reads a number that is at least 1.
-    fn parse_positive(&mut self, what: &str) -> Result<usize, ParseError> {
-        self.peek();
-        let at = self.offset;
-        match self.parse_number(what)? {
-            0 => Err(self.error_at(at, format!("expected {what}, at least 1; found 0"))),
-            number => Ok(number),
-        }
-    }
-
-    /// Reads a number without a sign. No number in a list can be greater than the number of CPUs that it may name,
-    /// which is the highest CPU number plus one.
-    fn parse_number(&mut self, what: &str) -> Result<usize, ParseError> {
+    /// Reads a number in `range`. `what` says what it is of, for errors.
+    fn parse_number(&mut self, what: &str, range: RangeInclusive<usize>) -> Result<usize, ParseError> {
         self.peek();
         let rest = self.remaining();
         let digits = &rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())];
@@ -187,10 +171,11 @@ impl<'t> Parser<'t> {
         }
         // The text has digits only, so parsing can fail only because the number is too large.
         match digits.parse() {
-            Ok(number) if number <= MAX_LIST_LEN => {
+            Ok(number) if range.contains(&number) => {
                 self.offset += digits.len();
                 Ok(number)
             }
+            Ok(0) => Err(self.error_at(self.offset, format!("expected {what}, at least 1; found 0"))),
             _ => Err(self.error_at(self.offset, format!("{digits} is above the highest CPU number, {MAX_CPU}"))),
         }
     }

@@ -6,6 +6,32 @@ use proptest::prelude::*;
 
 use super::*;
 
+#[test]
+fn whole_cpus_of_the_quota_within_the_mask() {
+    let usable = |len, cpus| usable_cpus(len, Some(&CpuQuota { cpus, file: PathBuf::new() }));
+    assert_eq!(usable_cpus(8, None), 8);
+    assert_eq!(usable_cpus(0, None), 1);
+    assert_eq!(usable(8, 2.0), 2);
+    assert_eq!(usable(8, 2.99), 2);
+    assert_eq!(usable(8, 0.25), 1);
+    assert_eq!(usable(2, 16.0), 2);
+    assert_eq!(usable(8, f64::INFINITY), 8);
+    assert_eq!(usable(8, f64::NAN), 1);
+}
+
+#[test]
+fn names_the_limit_and_its_file() {
+    let quota = CpuQuota { cpus: 1.5, file: "/sys/fs/cgroup/cpu.max".into() };
+    assert_eq!(quota.to_string(), "1.5 CPUs (/sys/fs/cgroup/cpu.max)");
+}
+
+#[test]
+fn this_machine_is_understood() {
+    let (quota, warnings) = cpu_quota();
+    assert!(quota.is_none_or(|quota| quota.cpus > 0.0));
+    assert_eq!(warnings, Vec::<String>::new());
+}
+
 /// A line of `/proc/self/mountinfo` that mounts all of version 2.
 const MOUNT_V2: &str = "35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
 /// A line of `/proc/self/mountinfo` that mounts version 1 for the controller of CPU time.
