@@ -107,7 +107,7 @@ impl Hive {
         F: Fn(Range<usize>, &Bee<'_>) + Sync,
     {
         self.run_until(work.into(), |_| stop.is_stopped(), body);
-        // Acquire: as in `is_stopped`. A deadline that nobody has met while there were indices left has stopped nothing.
+        // Acquire: as in `is_stopped`. A deadline that nobody has met while indices were left has stopped nothing.
         !stop.is_stopped.load(Ordering::Acquire)
     }
 

@@ -189,7 +189,7 @@ impl<'d, T: Word> SharedSlice<'d, T> {
     /// ```
     /// use hive::SharedSlice;
     ///
-    /// // A step of a radix sort. A bee's numbers of each kind go behind those of smaller kinds, and of the bees before it.
+    /// // A step of a radix sort. A bee's numbers of a kind go behind smaller ones, and those of the bees before it.
     /// let numbers: Vec<u32> = (0..100).map(|i| i * 37 % 100).collect();
     /// let kind = |number: u32| (number / 25) as usize;
     /// let mut sorted = vec![0; 100];
