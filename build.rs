@@ -52,14 +52,16 @@ fn commit() -> String {
     if !Path::new(".git").exists() {
         return "unknown".to_owned();
     }
-    // A commit changes the log of HEAD, changing the branch changes HEAD, and adding files changes the index. Each of
-    // them can change the description below. In a worktree they are not in `.git`, which is a file there.
-    for file in ["HEAD", "index", "logs/HEAD"] {
+    // A commit changes the log of HEAD, and changing the branch changes HEAD. In a worktree they are not in `.git`, which
+    // is a file there. Whether there are changes without a commit is looked at only when the library is built anew: to
+    // follow the index, too, would build everything again after each `git add`.
+    for file in ["HEAD", "logs/HEAD"] {
         if let Some(path) = output("git", &["rev-parse", "--git-path", file]) {
             println!("cargo::rerun-if-changed={path}");
         }
     }
-    let described = output("git", &["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]);
+    // Without the locks git leaves the index as it is, which it would else bring up to date.
+    let described = output("git", &["--no-optional-locks", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]);
     described.unwrap_or_else(|| warn("the commit"))
 }
 

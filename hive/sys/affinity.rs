@@ -33,10 +33,10 @@ impl fmt::Display for CallError {
 #[cfg(all(any(target_os = "linux", target_os = "android"), feature = "hwloc"))]
 pub(crate) use linux::query_error;
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) use linux::{OtherThread, apply, current_cpu, query};
+pub(crate) use linux::{OtherThread, apply, apply_in_sandbox, current_cpu, query};
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(crate) use elsewhere::{apply, query};
+pub(crate) use elsewhere::{apply, apply as apply_in_sandbox, query};
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) use not_portable::{OtherThread, current_cpu};
 
@@ -170,20 +170,30 @@ mod linux {
         apply_to(CALLER, mask)
     }
 
+    /// Restricts the calling thread to these CPUs, in a sandbox as well: for a caller that cannot do without.
+    pub(crate) fn apply_in_sandbox(mask: &CpuMask) -> Result<(), CallError> {
+        set_mask(CALLER, mask)
+    }
+
     /// Restricts a thread to these CPUs. That is an error in a sandbox that the program has set up since it has built
     /// its first hive: such a call may end a process, and hive can do without.
-    #[allow(unsafe_code)]
     fn apply_to(thread: libc::pid_t, mask: &CpuMask) -> Result<(), CallError> {
-        let call = "sched_setaffinity";
         if sandbox::has_come() {
             let error = io::Error::other("a sandbox was set up after the first hive was built");
-            return Err(CallError { call, error });
+            return Err(CallError { call: SET, error });
         }
+        set_mask(thread, mask)
+    }
+
+    const SET: &str = "sched_setaffinity";
+
+    #[allow(unsafe_code)]
+    fn set_mask(thread: libc::pid_t, mask: &CpuMask) -> Result<(), CallError> {
         let words = to_words(mask);
         // SAFETY: the mask has the length that is passed, and is aligned as the array of words that the kernel takes it
         // for.
         let failed = unsafe { libc::sched_setaffinity(thread, size_of_val(&*words), words.as_ptr().cast()) } != 0;
-        if failed { Err(CallError::last_os_error(call)) } else { Ok(()) }
+        if failed { Err(CallError::last_os_error(SET)) } else { Ok(()) }
     }
 
     fn from_words(words: &[MaskWord]) -> CpuMask {

@@ -81,14 +81,18 @@ fn try_whether_it_pays(next: u64, begin: u64) -> bool {
     if !is_due {
         return false;
     }
-    let taken = yield_from(begin);
+    end_trial(next, begin, yield_from(begin));
+    true
+}
+
+/// Ends a trial, which was due at the time `next`, has begun at `begin` and has `taken` so long.
+fn end_trial(next: u64, begin: u64, taken: u64) {
     if taken > LONG {
         pause(begin, taken, 2 * LAST_PAUSE.load(Ordering::Relaxed));
     } else {
         let tried = TRIED.fetch_add(1, Ordering::Relaxed) + 1;
         NEXT_TRIAL.store(if tried < SHORT_YIELDS_OF_TRIAL { next } else { PAYS }, Ordering::Relaxed);
     }
-    true
 }
 
 /// Yields the CPU, and returns how long that has taken, from `begin` on.
@@ -127,9 +131,20 @@ mod tests {
             !yield_if_it_pays()
         }));
         assert!(is_seen(|| {
-            // A trial is due.
-            NEXT_TRIAL.store(1, Ordering::Relaxed);
-            (0..SHORT_YIELDS_OF_TRIAL).all(|_| yield_if_it_pays()) && NEXT_TRIAL.load(Ordering::Relaxed) == PAYS
+            forget_trial();
+            yield_if_it_pays()
+        }));
+        assert!(is_seen(|| {
+            NEXT_TRIAL.store(IN_TRIAL, Ordering::Relaxed);
+            TRIED.store(0, Ordering::Relaxed);
+            (0..SHORT_YIELDS_OF_TRIAL).for_each(|_| end_trial(1, 0, LONG));
+            NEXT_TRIAL.load(Ordering::Relaxed) == PAYS
+        }));
+        assert!(is_seen(|| {
+            LAST_PAUSE.store(LONG, Ordering::Relaxed);
+            end_trial(1, 0, LONG + 1);
+            LAST_PAUSE.load(Ordering::Relaxed) == PAUSE_PER_YIELD * (LONG + 1)
+                && NEXT_TRIAL.load(Ordering::Relaxed) == (PAUSE_PER_YIELD + 1) * (LONG + 1)
         }));
     }
 }

@@ -80,13 +80,18 @@ pub(crate) fn visit_cpus_of(other: KernelThread) -> bool {
     let (Ok(own), Ok(cpus)) = (affinity::query(), other.cpus()) else { return false };
     // This fails only if those CPUs have been taken from the process meanwhile. In that case the system has chosen
     // others for the thread.
-    let _restore = on_drop(|| _ = affinity::apply(&own));
+    let _restore = on_drop(|| _ = bind(&own));
     cpus.iter().all(move_to_cpu)
 }
 
 /// Moves the calling thread to a CPU, and returns whether it is there.
 fn move_to_cpu(cpu: usize) -> bool {
-    affinity::apply(&iter::once(cpu).collect()).is_ok() && affinity::current_cpu() == Some(cpu)
+    bind(&iter::once(cpu).collect()).is_ok() && affinity::current_cpu() == Some(cpu)
+}
+
+/// Binds the calling thread: in a sandbox only where nothing but to abort the process is left otherwise.
+fn bind(cpus: &CpuMask) -> Result<(), CallError> {
+    if cfg!(target_arch = "x86_64") { affinity::apply(cpus) } else { affinity::apply_in_sandbox(cpus) }
 }
 
 /// Waits until the stores that any thread has executed so far are visible to all threads. On x86, a processor's store
