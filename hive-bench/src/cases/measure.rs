@@ -5,14 +5,11 @@ use crate::catalog::Case;
 use crate::kernels::kernel::Kernels;
 use crate::record::{Job, Measured};
 use crate::runtimes::Runtime;
-use crate::runtimes::callers::Callers;
-use crate::runtimes::constructs::Constructs;
-use crate::runtimes::solve::Solve;
 use crate::runtimes::tasks::Tasks;
 
 /// Measures the job's case with the team that is up and running.
 pub(crate) fn run(
-    runtime: &mut (impl Callers + Constructs + Runtime + Kernels + Solve + Tasks),
+    runtime: &mut (impl Runtime + Kernels + Tasks),
     job: &Job,
     measured: &mut Measured,
 ) -> Result<(), String> {

@@ -17,7 +17,7 @@ pub(crate) mod nbody;
 pub(crate) mod recursion;
 pub(crate) mod roots;
 pub(crate) mod search;
-mod shares;
+pub(crate) mod shares;
 pub(crate) mod sparse;
 pub(crate) mod stencil;
 pub(crate) mod stream;

@@ -3,9 +3,6 @@
 
 use std::hint::black_box;
 
-use crate::catalog::Construct;
-use crate::runtimes::CANNOT;
-
 /// What is inside a construct: a function of any length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delay {
@@ -34,18 +31,3 @@ pub(crate) fn check(total: f64, times: u64, threads: usize) -> Result<(), String
     let expected = times as f64 * threads as f64;
     if total == expected { Ok(()) } else { Err(format!("wrong answer: {times} sums of {threads} ones are {total}")) }
 }
-
-/// A team that has constructs.
-pub(crate) trait Constructs {
-    /// So many of `construct`, with `delay` in each.
-    fn constructs(&mut self, _construct: Construct, _times: u64, _delay: Delay) -> Result<(), String> {
-        Err(CANNOT.to_owned())
-    }
-}
-
-/// Runtimes that have only loops.
-impl Constructs for crate::runtimes::rayon::RayonPool {}
-impl Constructs for crate::runtimes::sequential::Sequential {}
-impl Constructs for crate::runtimes::std_scope::StdScope {}
-#[cfg(feature = "forkunion")]
-impl Constructs for crate::runtimes::forkunion::ForkUnionPool {}

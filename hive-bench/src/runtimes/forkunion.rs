@@ -14,10 +14,8 @@ mod pool {
 
     use forkunion::{IndexedSplit, Prong, ThreadPool, Topology};
 
-    use crate::kernels::sparse::System;
     use crate::runtimes::Runtime;
     use crate::runtimes::loops::{Loops, Slots, chunk};
-    use crate::runtimes::solve::Solve;
     use crate::runtimes::tasks::Tasks;
     use crate::system::cpus;
 
@@ -88,12 +86,6 @@ mod pool {
             let add = |prong: Prong| slots.add(prong.thread_index, body(chunk(prong.task_index, size, len)));
             drop(self.pool.for_n_dynamic(len.div_ceil(size), add));
             slots.sum()
-        }
-    }
-
-    impl Solve for ForkUnionPool {
-        fn solve(&mut self, system: &mut System, iterations: u64) -> Result<(), String> {
-            system.by_loops(self, iterations)
         }
     }
 

@@ -1,18 +1,18 @@
 //! rayon: `broadcast` for regions, its parallel iterators over one chunk a worker for the kernels; `join`, `scope` and
 //! `spawn`.
 
-mod callers;
-mod loops;
-
 use std::hint::black_box;
+use std::ops::Range;
 
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use crate::kernels::join::Join;
 use crate::kernels::recursion::Recursion;
-use crate::kernels::{jacobi, triad};
+use crate::kernels::roots::root;
+use crate::kernels::{jacobi, split, triad};
 use crate::runtimes::Runtime;
+use crate::runtimes::loops::{Loops, chunk};
 use crate::runtimes::tasks::{Start, Tasks};
 use crate::system::cpus;
 
@@ -51,6 +51,11 @@ impl RayonPool {
         let pool = builder.build().map_err(no_pool)?;
         cpus::pin(cpus[0]);
         Ok(work(&mut Self { pool }))
+    }
+
+    /// Whether the caller is one of the pool's.
+    fn is_worker(&self) -> bool {
+        self.pool.current_thread_index().is_some()
     }
 }
 
@@ -104,6 +109,49 @@ impl Runtime for RayonPool {
             });
         }
     }
+
+    /// A parallel iterator that its caller, a thread outside of the pool, waits for.
+    fn sum_of_roots(&self, numbers: &[f64]) -> Result<f64, String> {
+        Ok(self.pool.install(|| numbers.par_iter().map(|number| root(*number)).sum()))
+    }
+}
+
+/// Loops, each in the form that was fastest here. Even loops are cut into one block for each worker: by a parallel
+/// iterator if a worker calls, and by `broadcast` from outside, which wakes all workers at once. Uneven loops are cut
+/// by rayon itself, which halves a range when a worker steals; one by one (`with_max_len(1)`) was never faster.
+impl Loops for RayonPool {
+    fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
+        let threads = self.threads();
+        let block = |id: usize| body(split(id, threads, len));
+        if self.is_worker() {
+            (0..threads).into_par_iter().for_each(block);
+        } else {
+            self.region(threads, block);
+        }
+    }
+
+    fn dynamic<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, size: usize, body: F) {
+        self.pool.install(|| (0..len.div_ceil(size)).into_par_iter().for_each(|number| body(chunk(number, size, len))));
+    }
+
+    fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64 {
+        let threads = self.threads();
+        let block = |id: usize| body(split(id, threads, len));
+        if self.is_worker() {
+            (0..threads).into_par_iter().map(block).sum()
+        } else {
+            self.pool.broadcast(|context| block(context.index())).into_iter().sum()
+        }
+    }
+
+    /// A parallel iterator, whoever calls.
+    fn sum_of_each<F: Fn(f64) -> f64 + Sync>(&mut self, numbers: &[f64], of: F) -> f64 {
+        self.pool.install(|| numbers.par_iter().map(|number| of(*number)).sum())
+    }
+
+    fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, size: usize, body: F) -> f64 {
+        self.pool.install(|| (0..len.div_ceil(size)).into_par_iter().map(|number| body(chunk(number, size, len))).sum())
+    }
 }
 
 /// On the pool whose worker calls.
@@ -156,6 +204,7 @@ impl Tasks for RayonPool {
 mod tests {
     use super::*;
     use crate::runtimes::loops::tests::loops_are_right;
+    use crate::runtimes::runtime::tests::callers_are_served;
     use crate::runtimes::tasks::tests::{joins_are_right, posts_arrive, spawns_are_right};
 
     #[test]
@@ -176,5 +225,14 @@ mod tests {
         RayonPool::host_outside(&cpus, loops_are_right).unwrap();
         // On a thread of its own, because a thread is the first worker of one pool for good.
         std::thread::spawn(|| RayonPool::host_unpinned(2, loops_are_right).unwrap()).join().unwrap();
+    }
+
+    #[test]
+    fn callers() {
+        let cpus = [cpus::in_order_of_use()[0]; 2];
+        // On a thread of its own, which is bound to a CPU and ends.
+        std::thread::spawn(move || RayonPool::host_outside(&cpus, |team| callers_are_served(team)).unwrap())
+            .join()
+            .unwrap();
     }
 }

@@ -3,7 +3,10 @@
 
 use std::hint::black_box;
 
+use crate::catalog::Construct;
 use crate::kernels::{disjoint::Disjoint, jacobi, split, triad};
+use crate::runtimes::constructs::Delay;
+use crate::runtimes::team_thread::TeamBody;
 
 /// The error of a runtime that lacks what a case needs. `RuntimeId::can` keeps such pairs out of the plan.
 pub(crate) const CANNOT: &str = "this runtime cannot do that";
@@ -12,7 +15,10 @@ pub(crate) const CANNOT: &str = "this runtime cannot do that";
 ///
 /// Its *threads* are those that run a region, whatever the runtime calls them: bees of hive, workers of rayon, threads
 /// of OpenMP. They are numbered from 0, and the calling thread is thread 0 if the runtime lets it take part.
-pub(crate) trait Runtime {
+pub(crate) trait Runtime: Sync {
+    /// Whether conjugate gradients are fastest in one region, where the threads wait for one another.
+    const SOLVES_IN_ONE_REGION: bool = false;
+
     /// The size of the whole team.
     fn threads(&self) -> usize;
 
@@ -81,9 +87,25 @@ pub(crate) trait Runtime {
         }
     }
 
-    /// `steps` heat steps in one region, a barrier each.
-    fn jacobi_one_region(&mut self, _steps: u64, _plates: &mut jacobi::Plates) -> Result<(), String> {
+    /// One region of all threads, in which they can wait for one another.
+    fn one_region(&mut self, _body: &impl TeamBody) -> Result<(), String> {
         Err(CANNOT.to_owned())
+    }
+
+    /// So many of an OpenMP construct, with `delay` in each.
+    fn constructs(&mut self, _construct: Construct, _times: u64, _delay: Delay) -> Result<(), String> {
+        Err(CANNOT.to_owned())
+    }
+
+    /// The sum of the roots of the numbers, by the runtime's own parallel sum. Any thread may call it at any time, as
+    /// the threads of a server do.
+    fn sum_of_roots(&self, _numbers: &[f64]) -> Result<f64, String> {
+        Err(CANNOT.to_owned())
+    }
+
+    /// The same in one region on the whole team, whose callers take turns, where the runtime has regions.
+    fn sum_of_roots_in_region(&self, numbers: &[f64]) -> Result<f64, String> {
+        self.sum_of_roots(numbers)
     }
 
     /// Changes how many of the team are awake, and waits until the others are parked.
@@ -92,21 +114,30 @@ pub(crate) trait Runtime {
     }
 }
 
-/// One thread's share of `steps` heat steps in one region, for runtimes with a barrier.
-pub(crate) fn jacobi_thread(
-    id: usize,
-    threads: usize,
-    steps: u64,
-    [even, odd]: [&Disjoint<'_>; 2],
-    barrier: impl Fn(),
-) {
-    for step in 0..steps {
-        let (from, to) = if step.is_multiple_of(2) { (even, odd) } else { (odd, even) };
-        // SAFETY: `split` gives each thread rows of its own; the barrier keeps everybody in the same step.
-        #[allow(unsafe_code)]
-        unsafe {
-            jacobi::sweep_part(to, from, split(id, threads, jacobi::SIDE));
-        };
-        barrier();
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::thread;
+
+    use super::*;
+    use crate::kernels::roots::{expected_sum, numbers};
+
+    /// All of several callers at once get their own sums.
+    pub(crate) fn callers_are_served(team: &impl Runtime) {
+        thread::scope(|scope| {
+            for len in [1, 1000, 54_321] {
+                scope.spawn(move || {
+                    let numbers = numbers(len);
+                    for _ in 0..20 {
+                        assert_eq!(team.sum_of_roots(&numbers), Ok(expected_sum(len)));
+                        assert_eq!(team.sum_of_roots_in_region(&numbers), Ok(expected_sum(len)));
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn plain_sums() {
+        callers_are_served(&crate::runtimes::sequential::Sequential);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 
+use crate::runtimes::Runtime;
 use crate::runtimes::loops::Slots;
 
 /// A thread of a team in the middle of a region.
@@ -15,30 +16,38 @@ pub(crate) trait TeamThread {
     fn sum(&self, number: f64) -> f64;
 }
 
-/// For sums of a team that has only a barrier: two numbers of each thread, used in turn. A thread that writes one of
-/// them has passed the barrier of the previous sum, so all threads have read the number of the sum before that.
-pub(crate) struct Sums([Slots; 2]);
-
-impl Sums {
-    pub(crate) fn new(threads: usize) -> Self {
-        Self([Slots::new(threads), Slots::new(threads)])
-    }
+/// What each thread of a team does in one region.
+pub(crate) trait TeamBody: Sync {
+    /// One thread's part.
+    ///
+    /// # Safety
+    /// Each thread of a team, numbered from 0, calls this once, all in the same region.
+    #[allow(unsafe_code, reason = "the caller vouches for the threads")]
+    unsafe fn run(&self, thread: &impl TeamThread);
 }
 
-/// A thread that has a barrier.
-pub(crate) struct InRegion<'a, B> {
+/// `Runtime::one_region` for a team that has only a barrier.
+pub(crate) fn region_by_barrier(team: &mut impl Runtime, barrier: impl Fn() + Sync, body: &impl TeamBody) {
+    let threads = team.threads();
+    let sums = [Slots::new(threads), Slots::new(threads)];
+    team.region(threads, |id| {
+        // SAFETY: a region runs this once on each of its threads.
+        #[expect(unsafe_code, reason = "several threads share what the body has")]
+        unsafe {
+            body.run(&InRegion { id, sums: &sums, turn: Cell::new(0), barrier: &barrier });
+        };
+    });
+}
+
+/// A thread of a team that has only a barrier.
+struct InRegion<'a, B> {
     id: usize,
-    sums: &'a Sums,
+    /// For sums: two numbers of each thread, used in turn. A thread that writes one of them has passed the barrier of
+    /// the previous sum, so all threads have read the number of the sum before that.
+    sums: &'a [Slots; 2],
     /// Which of the two is next.
     turn: Cell<usize>,
-    barrier: B,
-}
-
-impl<'a, B: Fn()> InRegion<'a, B> {
-    /// `sums` is for one region.
-    pub(crate) const fn new(id: usize, sums: &'a Sums, barrier: B) -> Self {
-        Self { id, sums, turn: Cell::new(0), barrier }
-    }
+    barrier: &'a B,
 }
 
 impl<B: Fn()> TeamThread for InRegion<'_, B> {
@@ -51,7 +60,7 @@ impl<B: Fn()> TeamThread for InRegion<'_, B> {
     }
 
     fn sum(&self, number: f64) -> f64 {
-        let slots = &self.sums.0[self.turn.replace(1 - self.turn.get())];
+        let slots = &self.sums[self.turn.replace(1 - self.turn.get())];
         slots.set(self.id, number);
         self.barrier();
         slots.sum()
@@ -60,24 +69,22 @@ impl<B: Fn()> TeamThread for InRegion<'_, B> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Barrier;
-
     use super::*;
-    use crate::runtimes::Runtime;
     use crate::runtimes::std_scope::StdScope;
+
+    struct ManySums;
+
+    #[expect(unsafe_code, reason = "the trait's method is for unsafe bodies")]
+    impl TeamBody for ManySums {
+        unsafe fn run(&self, thread: &impl TeamThread) {
+            for round in 0..200 {
+                assert_eq!(thread.sum((round * thread.id()) as f64), f64::from(3 * round as u32));
+            }
+        }
+    }
 
     #[test]
     fn every_thread_has_every_sum() {
-        let (barrier, sums) = (Barrier::new(3), Sums::new(3));
-        StdScope::host(3, |team| {
-            team.region(3, |id| {
-                let thread = InRegion::new(id, &sums, || {
-                    barrier.wait();
-                });
-                for round in 0..200 {
-                    assert_eq!(thread.sum((round * id) as f64), f64::from(3 * round as u32));
-                }
-            });
-        });
+        StdScope::host(3, |team| team.one_region(&ManySums)).unwrap();
     }
 }

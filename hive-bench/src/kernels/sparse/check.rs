@@ -80,8 +80,8 @@ fn norm(numbers: impl Iterator<Item = f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::kernel::Kernels;
     use crate::matrix::{Entry, Laplacian, RandomGraph, Symmetry};
-    use crate::runtimes::solve::Solve;
     use crate::runtimes::std_scope::StdScope;
 
     const ITERATIONS: u64 = 30;
