@@ -61,7 +61,8 @@ fn commit() -> String {
         }
     }
     // Without the locks git leaves the index as it is, which it would else bring up to date.
-    let described = output("git", &["--no-optional-locks", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]);
+    let described =
+        output("git", &["--no-optional-locks", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]);
     described.unwrap_or_else(|| warn("the commit"))
 }
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::Case;
-use crate::kernels::joins::joins_of_fib;
 
 /// How much one runner measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,84 +138,5 @@ impl Budget {
             _ => return None,
         };
         Some((Duration::from_millis(begin)..Duration::from_millis(end), times))
-    }
-
-    /// About how long a runner takes for this case. The progress bar and the time limit depend on it.
-    pub(crate) fn expected(&self, case: Case) -> Duration {
-        let known = self.expected_pauses(case).or_else(|| self.expected_loops(case));
-        Duration::from_millis(15) + known.unwrap_or_else(|| self.expected_work(case))
-    }
-
-    /// For the cases that are mostly waiting.
-    fn expected_pauses(&self, case: Case) -> Option<Duration> {
-        let one = Duration::from_micros(150);
-        let pauses = |gap| (gap + one) * self.samples_after_gap(gap);
-        if let Some(gap) = case.gap() {
-            // As many hand-overs as regions.
-            return Some(2 * pauses(gap));
-        }
-        if let Some(cold) = case.cold_loop() {
-            // The first gap and loop do not count, and the length of the loop has to be found out.
-            let loops = cold.work * (1 + self.samples_after_gap(cold.gap));
-            return Some(Duration::from_millis(10) + cold.gap + loops + 2 * pauses(cold.gap));
-        }
-        if let Some(gap) = case.wake_gap() {
-            return Some(pauses(gap));
-        }
-        if let Some((window, times)) = self.use_window(case) {
-            return Some((window.end + 4 * one) * times);
-        }
-        let [light, saturated, regions] = self.requests;
-        match case {
-            Case::CpuIdle => Some(Duration::from_millis(self.cpu_wait_ms + self.cpu_window_ms)),
-            Case::CpuParked => Some(Duration::from_millis(self.cpu_window_ms)),
-            Case::CallersTwoQueens => Some(Duration::from_micros(220) * regions),
-            _ if !case.is_of_callers() => None,
-            _ if case.name().contains("light") => Some(Duration::from_micros(1150) * light),
-            // On two CPUs; on more it is less.
-            _ => Some(Duration::from_micros(2000) * saturated),
-        }
-    }
-
-    /// For kernels of loops: the time to make the data, and the time for the samples and the run before the first one.
-    fn expected_loops(&self, case: Case) -> Option<Duration> {
-        let (data, sample) = match case {
-            Case::StreamCopy | Case::StreamScale | Case::StreamAdd => (45, 9),
-            Case::Stencil7 => (25, 9),
-            Case::NbodyStatic | Case::NbodyDynamic => (1, 8),
-            Case::LabelPropagation => (30, 20),
-            Case::Matmul => (5, 17),
-            Case::Mandelbrot => (1, 25),
-            // LLVM's OpenMP takes a hundred times as long for this case as the fastest runtime.
-            Case::Dynamic1m => (0, 35),
-            _ => return None,
-        };
-        Some(Duration::from_millis(data + sample * (1 + self.kernel_samples)))
-    }
-
-    /// For all other cases. This is the average over the runtimes; OpenMP's take ten times as long for tasks as the
-    /// rest.
-    fn expected_work(&self, case: Case) -> Duration {
-        let nodes = 6 << (2 * self.search_depth);
-        // To make or read the sparse matrix.
-        let matrix = 60 * self.matrix_nonzeros;
-        let nanoseconds = match case {
-            Case::TriadMemory => 90_000_000,
-            Case::Jacobi | Case::JacobiBarrier => {
-                (130_000 * self.jacobi_steps).saturating_sub(1_000_000 * self.batch_ms)
-            }
-            Case::Spmv => matrix,
-            Case::Cg => matrix + 2 * self.matrix_nonzeros * self.cg_iterations,
-            Case::JoinFib => 60 * joins_of_fib(self.fib),
-            Case::TreeSearch => 60 * nodes,
-            Case::FieldFib => 6 * joins_of_fib(self.field_fib),
-            Case::FieldQueens => 5_u64.pow(self.field_queens.into()) / 2,
-            Case::FieldSkynet => 12 * self.field_leaves,
-            Case::FieldMetg => 60_000_000,
-            Case::SpawnSingle | Case::SpawnProducers => 120 * self.inside_tasks,
-            Case::SpawnOutside => 400 * self.outside_tasks,
-            _ => 10_000_000,
-        };
-        self.batch_time() + Duration::from_nanos(nanoseconds)
     }
 }

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use crate::catalog::RuntimeId;
 use crate::record::{Job, Measured, Outcome};
 use crate::run::own_process;
 use crate::runtimes::openmp;
@@ -23,11 +22,12 @@ fn run_job(job: &Job) -> Result<Measured, String> {
     own_process::ask_within("runner", job, &environment, time_limit(job))
 }
 
-/// After this the runner is killed. It is far more than a slow machine needs, and more still where other programs want
-/// the CPUs, too, or in a guest of `tests/numa/run`, where every instruction may be emulated.
+/// After this the runner is killed. It is ten times what a slow runtime takes for the longest case, or for its matrix,
+/// and more where other programs want the CPUs, too, or in a guest of `tests/numa/run`, where every instruction may be
+/// emulated.
 fn time_limit(job: &Job) -> Duration {
-    let slow = if job.runtime == RuntimeId::StdScope { 20 } else { 10 };
     let emulated = std::env::var_os("HIVE_TEST_GUEST").is_some();
-    (Duration::from_secs(20) + slow * job.budget.expected(job.case))
-        * if emulated { 30 } else { machine::runnable_per_cpu() }
+    let matrix =
+        if job.case.is_sparse() { Duration::from_nanos(600 * job.budget.matrix_nonzeros) } else { Duration::ZERO };
+    (Duration::from_mins(1) + matrix) * if emulated { 30 } else { machine::runnable_per_cpu() }
 }

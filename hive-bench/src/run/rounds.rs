@@ -33,7 +33,7 @@ impl Rounds {
         let measurements = self.rows * self.ways * usize::from(self.rounds);
         let expected = self.each * measurements as u32;
         eprintln!("{measurements} measurements take about {} s", expected.as_secs() + 1);
-        let bar = progress::bar(measurements, expected);
+        let bar = progress::bar(measurements, Some(expected));
         let mut random = fastrand::Rng::with_seed(SEED);
         let mut order: Vec<usize> = (0..self.ways).collect();
         let (mut all, mut fine) = (vec![Vec::new(); self.rows], true);

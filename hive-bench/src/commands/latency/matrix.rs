@@ -95,7 +95,7 @@ fn announce(cpus: &[usize], measurements: usize) -> ProgressBar {
     if expected > LONG {
         eprintln!("{measurements} measurements between {} CPUs take about {} s", cpus.len(), expected.as_secs() + 1);
     }
-    progress::bar(measurements, expected)
+    progress::bar(measurements, Some(expected))
 }
 
 #[cfg(test)]
