@@ -1,12 +1,10 @@
 //! `mpi`: Jacobi's method on several machines, with one hive in each rank. `docs/mpi.md` is about it.
 
-mod halo;
 mod jacobi;
 mod mask;
 mod ranks;
 mod report;
 mod rows;
-mod sum;
 
 use std::time::Instant;
 
@@ -77,7 +75,7 @@ fn run(ranks: &Ranks, terms: &Terms) -> Outcome {
     ranks.barrier();
     let begin = Instant::now();
     let sums: Vec<f64> = (0..terms.steps).map(|_| strip.step()).collect();
-    report::print(setting, &mask, &strip, begin.elapsed(), &sums);
+    report::print(setting, terms.side, &mask, &strip, begin.elapsed(), &sums);
     if terms.check {
         let same = ranks.agree(compare(setting, terms, &strip, &sums)).map_err(Failure::Work)?;
         if ranks.is_first() {

@@ -11,16 +11,16 @@ use super::mask::Mask;
 use crate::kernels::kernel::checksum;
 
 /// Prints a few lines for each rank, and the answer. All ranks must call it.
-pub(super) fn print(setting: Setting<'_>, mask: &Mask, strip: &Strip<'_>, took: Duration, sums: &[f64]) {
+pub(super) fn print(setting: Setting<'_>, side: u32, mask: &Mask, strip: &Strip<'_>, took: Duration, sums: &[f64]) {
     let (ranks, steps) = (setting.ranks, sums.len() as u32);
-    let lines = ranks.gather(lines(setting, mask, strip, [took, strip.waited()].map(|time| time / steps)).as_bytes());
+    let lines = ranks.gather(lines(setting, mask, strip, [took, strip.waited].map(|time| time / steps)).as_bytes());
     let longest = ranks.gather(&[took.as_secs_f64() / f64::from(steps)]);
     let bees = ranks.gather(&[setting.hive.bees() as u64]);
     let blocks = ranks.gather(&checksums(strip));
     let (Some(lines), Some(longest), Some(bees), Some(blocks)) = (lines, longest, bees, blocks) else { return };
     print!("{}", String::from_utf8_lossy(&lines));
     let longest = Duration::from_secs_f64(longest.into_iter().fold(0.0, f64::max));
-    let (side, count, bees) = (strip.rows().all(), ranks.count(), bees.iter().sum::<u64>());
+    let (count, bees) = (ranks.count(), bees.iter().sum::<u64>());
     println!(
         "Jacobi's method on {side} x {side} cells, ranks: {count}, bees: {bees}, steps: {steps}, {longest:.1?} each"
     );
@@ -31,7 +31,7 @@ pub(super) fn print(setting: Setting<'_>, mask: &Mask, strip: &Strip<'_>, took: 
 
 /// About this rank: its number, its rows and times of a step, and the report of its hive.
 fn lines(setting: Setting<'_>, mask: &Mask, strip: &Strip<'_>, [each, waiting]: [Duration; 2]) -> String {
-    let (ranks, hive, own) = (setting.ranks, setting.hive, strip.rows().own());
+    let (ranks, hive, own) = (setting.ranks, setting.hive, strip.rows.own.clone());
     let (rank, count, machine, bees) = (ranks.rank(), ranks.count(), ranks.machine(), hive.bees());
     let cpus = Pin::Cpus(mask.cpus.clone());
     let shared = if mask.is_shared { ", which other ranks have as well" } else { "" };
@@ -48,10 +48,10 @@ fn lines(setting: Setting<'_>, mask: &Mask, strip: &Strip<'_>, [each, waiting]: 
 
 /// A checksum for each block of rows: they are the same whichever rank has it.
 fn checksums(strip: &Strip<'_>) -> Vec<u64> {
-    let (rows, answer) = (strip.rows(), strip.answer());
-    let width = answer.len() / rows.own().len().max(1);
+    let (rows, answer) = (&strip.rows, strip.answer());
+    let width = answer.len() / rows.own.len().max(1);
     let of_block = |block: &std::ops::Range<usize>| {
         checksum(answer[block.start * width..block.end * width].iter().map(|value| value.to_bits()))
     };
-    rows.blocks().iter().map(of_block).collect()
+    rows.blocks.iter().map(of_block).collect()
 }
