@@ -4,9 +4,8 @@ use std::hint::black_box;
 
 use hive::{Hive, Pin};
 
-use crate::commands::text_table::text_table;
 use crate::measure::timing;
-use crate::report::tables::number;
+use crate::report::tables::{aligned, number};
 use crate::system::cpus;
 use crate::system::exit::{Failure, Outcome};
 use crate::system::machine::Machine;
@@ -121,7 +120,7 @@ fn text(machine: &str, rows: &[Row]) -> String {
     format!(
         "nanoseconds on {machine} of a loop over {INDICES} indices with next to nothing in it, by a team of two that \
          is awake, by how many words its body captures; medians\n{}\n",
-        text_table(header, rows, 1)
+        aligned(header, rows, &[0]).trim_fmt()
     )
 }
 

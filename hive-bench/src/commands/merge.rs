@@ -66,7 +66,7 @@ fn text(runs: &[Run], markdown: bool) -> String {
     };
     let words: Vec<usize> =
         std::iter::once(0).chain((0..runs.len()).flat_map(|run| [4 * run + 3, 4 * run + 4])).collect();
-    let mut table = aligned(header.collect::<Vec<_>>(), table_lines.into_iter().map(of_line), &words);
+    let mut table = aligned(header, table_lines.into_iter().map(of_line), &words);
     if markdown {
         table.load_style(presets::ASCII_MARKDOWN);
     } else {

@@ -7,11 +7,10 @@ use std::time::Duration;
 use clap::{Args, value_parser};
 use hive::{Hive, Reduction};
 
-use crate::commands::text_table::text_table;
 use crate::kernels::roots::sum_of_indices;
 use crate::measure::timing;
 use crate::record::Budget;
-use crate::report::tables::number;
+use crate::report::tables::{aligned, number};
 use crate::stats::median;
 use crate::system::exit::{Failure, Outcome};
 use crate::system::machine::Machine;
@@ -108,7 +107,7 @@ fn text(machine: &str, when: &str, points: &[Point]) -> String {
             ratio(point, call)
         )
     });
-    format!("nanoseconds of a loop on {machine}, {when}; medians\n{}\n{worst}", text_table(header, rows, 0))
+    format!("nanoseconds of a loop on {machine}, {when}; medians\n{}\n{worst}", aligned(header, rows, &[]).trim_fmt())
 }
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ fn table(text: &str) -> Result<Source, String> {
     let mut given = [None; 5];
     for item in text.split(',').filter(|item| !item.trim().is_empty()) {
         let (name, value) = named_number(item)?;
-        let distance = Distance::ALL.into_iter().find(|distance| distance.name() == name);
+        let distance = Distance::ALL.iter().copied().find(|distance| distance.name() == name);
         let distance =
             distance.ok_or_else(|| format!("{name:?} is no distance: there are core, cluster, node, package, far"))?;
         if value == 0.0 {

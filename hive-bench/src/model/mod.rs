@@ -51,13 +51,11 @@ fn forecast(arguments: &Arguments) -> Result<String, String> {
     let Arguments { machine, latency, cores, costs } = arguments;
     let cpus = machine::in_order_of_use(&machine::read(machine)?);
     let one_way = Latency::read(latency)?.one_way(&cpus)?;
-    let mut rows = Vec::new();
+    let mut rows: Vec<Row> = Vec::new();
     for size in sizes(cores, &cpus)? {
         let one_way: Vec<Vec<u64>> = one_way[..size].iter().map(|row| row[..size].to_vec()).collect();
         let team = Team { cpus: &cpus[..size], one_way: &one_way, costs };
-        let [flat, cluster, node] = Shape::ALL.map(|shape| team.predict(shape));
-        let row: Row = [flat?, cluster?, node?];
-        rows.push(row);
+        rows.push(Shape::ALL.iter().map(|shape| team.predict(*shape)).collect());
     }
     let [call, part] = [costs.call, costs.part].map(|cost| cost as f64 / 1000.0);
     let steps = format!("steps of a region beside its lines: {call:.1} ns of the queen, {part:.1} ns of a bee");

@@ -5,8 +5,7 @@ use std::fmt::Write;
 use super::predict::Prediction;
 use super::shape::Shape;
 use crate::catalog::Unit;
-use crate::commands::text_table::text_table;
-use crate::report::tables::tick;
+use crate::report::tables::{aligned, tick};
 
 /// A shape that is ahead by less than this counts as level.
 const LEVEL: f64 = 0.98;
@@ -18,19 +17,19 @@ const FIGURES: [Figure; 4] =
     [("region", |one| one.region), ("fork", |one| one.fork), ("join", |one| one.join), ("barrier", |one| one.barrier)];
 
 /// The predictions for a size, one for each shape, in the order of `Shape::ALL`.
-pub(super) type Row = [Prediction; Shape::ALL.len()];
+pub(super) type Row = Vec<Prediction>;
 
 /// A table for each figure, and below it which shape is ahead from which size on. The sizes ascend.
 pub(super) fn text(rows: &[Row]) -> String {
     let mut text = String::new();
-    let header = || std::iter::once("bees").chain(Shape::ALL.map(Shape::name)).map(str::to_owned);
+    let header = || std::iter::once("bees").chain(Shape::ALL.iter().map(|shape| shape.name())).map(str::to_owned);
     for (name, figure) in FIGURES {
         let cells = rows.iter().map(|row| {
             std::iter::once(row[0].bees.to_string())
                 .chain(row.iter().map(|one| tick_of(figure(one))))
                 .collect::<Vec<_>>()
         });
-        let _ = write!(text, "\n{name}\n{}\n", text_table(header(), cells, 0));
+        let _ = write!(text, "\n{name}\n{}\n", aligned(header(), cells, &[]).trim_fmt());
         for ahead in 0..Shape::ALL.len() {
             for behind in (0..Shape::ALL.len()).filter(|behind| *behind != ahead) {
                 text.extend(crossover(rows, ahead, behind, figure));
@@ -67,7 +66,7 @@ mod tests {
     #[test]
     fn tables_say_who_is_ahead_for_good() {
         let one = |bees, region| Prediction { bees, region, fork: 1.0, join: 1.0, barrier: 1.0 };
-        let row = |bees, flat, node| [one(bees, flat), one(bees, flat), one(bees, node)];
+        let row = |bees, flat, node| vec![one(bees, flat), one(bees, flat), one(bees, node)];
         let text = text(&[row(2, 10.0, 9.0), row(4, 20.0, 30.0), row(8, 40.0, 30.0), row(64, 12_345.0, 1000.0)]);
         assert!(text.contains("12.3 us"), "{text}");
         assert!(text.contains("node is ahead of flat from 8 bees on (not at 4), by 12.3 times"), "{text}");

@@ -1,33 +1,23 @@
 //! The protocols by which a team starts regions, ends them and meets at barriers, as steps of its bees.
 
 use super::groups::{BY_CLUSTER, BY_NODE, Group, Place, TOGETHER, place, tree};
-use super::line::Cell;
+use super::line::{Cell, Word};
 use super::machine::Cpu;
 use super::simulation::Step;
+use crate::catalog::names;
 
 /// hive's `NEAR`: up to so many bees of a group meet in the line that starts them.
 const NEAR: usize = 4;
 
-/// The shapes that are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// One group of all bees, which has one line if it is small, otherwise a start line and a barrier line.
-    Flat,
-    /// A group for each cluster, one for the leaders of a node's clusters, and one for the leaders of the nodes.
-    Cluster,
-    /// A group for each node, and one for the leaders of the nodes.
-    Node,
-}
-
-impl Shape {
-    pub(super) const ALL: [Self; 3] = [Self::Flat, Self::Cluster, Self::Node];
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Flat => "flat",
-            Self::Cluster => "cluster",
-            Self::Node => "node",
-        }
+names! {
+    /// The shapes that are compared.
+    Shape {
+        /// One group of all bees, which has one line if it is small, otherwise a start line and a barrier line.
+        Flat "flat";
+        /// A group for each cluster, one for the leaders of a node's clusters, and one for the leaders of the nodes.
+        Cluster "cluster";
+        /// A group for each node, and one for the leaders of the nodes.
+        Node "node";
     }
 }
 
@@ -44,11 +34,12 @@ pub(super) struct Protocol {
 impl Protocol {
     /// Bee i is on `cpus[i]`.
     pub(super) fn new(shape: Shape, cpus: &[Cpu], back_off: u64) -> Self {
-        let groups = match shape {
-            Shape::Flat => tree(cpus, TOGETHER),
-            Shape::Cluster => tree(cpus, BY_CLUSTER),
-            Shape::Node => tree(cpus, BY_NODE),
+        let keys = match shape {
+            Shape::Flat => TOGETHER,
+            Shape::Cluster => BY_CLUSTER,
+            Shape::Node => BY_NODE,
         };
+        let groups = tree(cpus, keys);
         let places = (0..cpus.len()).map(|bee| place(bee, &groups)).collect();
         Self { groups, places, back_off }
     }
@@ -61,15 +52,16 @@ impl Protocol {
     /// The beginning of region number `epoch`, which counts from 1.
     pub(super) fn start(&self, bee: usize, epoch: u64, steps: &mut Vec<Step>) {
         let Place { leads, led_in } = &self.places[bee];
-        steps.extend(led_in.map(|group| Step::Await(Cell::start(2 * group), epoch)));
-        steps.extend(leads.iter().rev().map(|group| Step::Store(Cell::start(2 * group), epoch)));
+        let start = |group: usize| Cell(2 * group, Word::Start);
+        steps.extend(led_in.map(|group| Step::Await(start(group), epoch)));
+        steps.extend(leads.iter().rev().map(|group| Step::Add(start(*group))));
     }
 
     /// The end of region number `epoch`.
     pub(super) fn end(&self, bee: usize, epoch: u64, steps: &mut Vec<Step>) {
         let Place { leads, led_in } = &self.places[bee];
         let others = |group: usize| self.groups[group].len() as u64 - 1;
-        let left = |group: usize| Cell::left(self.meeting_line(group));
+        let left = |group: usize| Cell(self.meeting_line(group), Word::Left);
         steps.extend(leads.iter().map(|group| Step::Await(left(*group), epoch * others(*group))));
         steps.extend(led_in.map(|group| Step::Add(left(group))));
         if bee > 0 && self.back_off > 0 {
@@ -82,7 +74,7 @@ impl Protocol {
     pub(super) fn barrier(&self, bee: usize, count: u64, steps: &mut Vec<Step>) {
         let Place { leads, led_in } = &self.places[bee];
         let goal = |group: usize| count * self.groups[group].len() as u64;
-        let arrivals = |group: usize| Cell::arrivals(self.meeting_line(group));
+        let arrivals = |group: usize| Cell(self.meeting_line(group), Word::Arrivals);
         // In the topmost group there is no group above, so there the queen arrives like the others.
         let (meeting, below) = match (led_in, leads.split_last()) {
             (None, Some((top, below))) => (*top, below),
@@ -115,7 +107,7 @@ mod tests {
         for (team, line) in [(4, 0), (5, 1)] {
             let mut end = Vec::new();
             Protocol::new(Shape::Flat, &cpus(team), 0).end(3, 1, &mut end);
-            assert_eq!(end, [Step::Add(Cell::left(line))]);
+            assert_eq!(end, [Step::Add(Cell(line, Word::Left))]);
         }
     }
 
@@ -127,9 +119,9 @@ mod tests {
         protocol.end(4, 3, &mut end);
         protocol.barrier(4, 3, &mut barrier);
         let (group, top) = (2, 4);
-        assert_eq!(start, [Step::Await(Cell::start(top), 3), Step::Store(Cell::start(group), 3)]);
-        assert_eq!(end, [Step::Await(Cell::left(group), 9), Step::Add(Cell::left(top))]);
-        let [of_group, of_top] = [group, top].map(Cell::arrivals);
+        assert_eq!(start, [Step::Await(Cell(top, Word::Start), 3), Step::Add(Cell(group, Word::Start))]);
+        assert_eq!(end, [Step::Await(Cell(group, Word::Left), 9), Step::Add(Cell(top, Word::Left))]);
+        let [of_group, of_top] = [group, top].map(|line| Cell(line, Word::Arrivals));
         let meeting = [Step::Await(of_group, 11), Step::Add(of_top), Step::Await(of_top, 6), Step::Add(of_group)];
         assert_eq!(barrier, meeting);
     }

@@ -4,36 +4,26 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalog::{Case, RuntimeId};
+use crate::catalog::{Case, RuntimeId, names};
 use crate::measure::reference::hand_over::Asked;
 use crate::record::budget::Budget;
 use crate::system::machine::{Build, Disturbance, Machine};
 
-/// What was measured in the same process as a case, to compare it with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Reference {
-    /// One cache line to another CPU and back.
-    RoundTrip,
-    /// A sleeping thread woken after the idle time, which answers by a store.
-    HandOver,
-    /// The call alone that wakes that thread.
-    Post,
-    /// Lock and unlock of a std Mutex without contention.
-    Mutex,
-    /// Half a region of one and half a region of n.
-    Mean,
-}
-
-impl Reference {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::RoundTrip => "round trip",
-            Self::HandOver => "hand-over",
-            Self::Post => "post",
-            Self::Mutex => "mutex",
-            Self::Mean => "mean",
-        }
+names! {
+    /// What was measured in the same process as a case, to compare it with.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    Reference {
+        /// One cache line to another CPU and back.
+        RoundTrip "round trip";
+        /// A sleeping thread woken after the idle time, which answers by a store.
+        HandOver "hand-over";
+        /// The call alone that wakes that thread.
+        Post "post";
+        /// Lock and unlock of a std Mutex without contention.
+        Mutex "mutex";
+        /// Half a region of one and half a region of n.
+        Mean "mean";
     }
 }
 

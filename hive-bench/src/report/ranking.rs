@@ -7,7 +7,7 @@ use comfy_table::{Table, presets};
 use crate::catalog::{Case, RuntimeId, Unit};
 use crate::report::figures::{Against, Figures, Key};
 use crate::report::relation::{Relation, are_far};
-use crate::report::tables::{aligned, amount, number};
+use crate::report::tables::{aligned, amount, number, or_dash};
 use crate::stats::Spread;
 
 /// How to read the table.
@@ -79,7 +79,6 @@ impl Row {
 
     /// The cells of its row in the table: see `HEADER`.
     pub(crate) fn cells(&self) -> [String; 7] {
-        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let amount = |spread: Spread| amount(spread.median, self.case.unit());
         let quartiles = |ratio: Spread| match ratio.rounds {
             1 => "one round".to_owned(),

@@ -1,6 +1,6 @@
 //! The verdict on a case: how hive compares with its best rival.
 
-use crate::catalog::Unit;
+use crate::catalog::{Unit, names};
 use crate::stats::Spread;
 
 /// Fewer rounds than this are no verdict, unless all of them are far from 1.
@@ -12,30 +12,20 @@ const LEVEL: f64 = 0.03;
 /// So do rounds that do not agree on which is faster, if the middle half of them is this close to 1.
 const ALIKE: f64 = 0.1;
 
-/// How hive compares with its best rival in one case, the worst first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Relation {
-    Failed,
-    Behind,
-    Inconclusive,
-    Level,
-    Ahead,
-    /// There is no rival that was measured.
-    Alone,
+names! {
+    /// How hive compares with its best rival in one case, the worst first.
+    Relation {
+        Failed "failed";
+        Behind "behind";
+        Inconclusive "inconclusive";
+        Level "level";
+        Ahead "ahead";
+        /// There is no rival that was measured.
+        Alone "no rival";
+    }
 }
 
 impl Relation {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Failed => "failed",
-            Self::Behind => "behind",
-            Self::Inconclusive => "inconclusive",
-            Self::Level => "level",
-            Self::Ahead => "ahead",
-            Self::Alone => "no rival",
-        }
-    }
-
     /// What the rounds say, each by the ratio of hive to its rival. CPU use hardly varies and is measured once, so one
     /// round decides.
     pub(super) fn of(ratios: &[f64], unit: Unit) -> Self {

@@ -8,7 +8,11 @@ use crate::report::figures::{Against, Figures, Key};
 use crate::stats::Doubt;
 
 /// A table without lines, in which all columns but those of words are of numbers.
-pub(crate) fn aligned<R: Into<Row>>(header: impl Into<Row>, rows: impl Iterator<Item = R>, words: &[usize]) -> Table {
+pub(crate) fn aligned<R: Into<Row>>(
+    header: impl Into<Row>,
+    rows: impl IntoIterator<Item = R>,
+    words: &[usize],
+) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header).add_rows(rows);
     for (place, column) in table.column_iter_mut().enumerate() {
@@ -17,6 +21,11 @@ pub(crate) fn aligned<R: Into<Row>>(header: impl Into<Row>, rows: impl Iterator<
         }
     }
     table
+}
+
+/// What a cell says where there is no figure.
+pub(crate) fn or_dash(figure: Option<String>) -> String {
+    figure.unwrap_or_else(|| "-".to_owned())
 }
 
 /// The ratios that mean something for a case.
@@ -44,7 +53,7 @@ pub(crate) fn group(figures: &Figures, case: Case, threads: usize) -> String {
     let titles = ratios.iter().map(|against| format!("x {}", against.name()));
     let header = ["", "median", "middle half"].map(str::to_owned).into_iter().chain(titles);
     let rows = figures.runtimes(case, threads).map(|runtime| row(figures, Key { case, threads, runtime }, &ratios));
-    let table = aligned(header.collect::<Vec<_>>(), rows, &[0]);
+    let table = aligned(header, rows, &[0]);
     let beside = references(figures, case, threads, &ratios);
     format!("{} of {threads}: {}{beside}\n{}\n", case.name(), case.help(), table.trim_fmt())
 }

@@ -1,36 +1,25 @@
 //! How far two CPUs are from each other, by the nearest thing that they share.
 
+use crate::catalog::names;
 use crate::system::topology::Place;
 
-/// From near to far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Distance {
-    /// Hardware threads of one core.
-    Core,
-    /// One last-level cache.
-    Cluster,
-    /// One NUMA node.
-    Node,
-    /// One package.
-    Package,
-    /// Nothing but the machine, or what they share is not known.
-    Far,
+names! {
+    /// From near to far.
+    Distance {
+        /// Hardware threads of one core.
+        Core "core";
+        /// One last-level cache.
+        Cluster "cluster";
+        /// One NUMA node.
+        Node "node";
+        /// One package.
+        Package "package";
+        /// Nothing but the machine, or what they share is not known.
+        Far "far";
+    }
 }
 
 impl Distance {
-    pub(crate) const ALL: [Self; 5] = [Self::Core, Self::Cluster, Self::Node, Self::Package, Self::Far];
-
-    /// As `hive-bench model --latency` has it.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Core => "core",
-            Self::Cluster => "cluster",
-            Self::Node => "node",
-            Self::Package => "package",
-            Self::Far => "far",
-        }
-    }
-
     pub(crate) fn between(one: &Place, other: &Place) -> Self {
         let same = |of: fn(&Place) -> Option<usize>| of(one).is_some() && of(one) == of(other);
         let cluster = one.last_cache().is_some() && one.last_cache() == other.last_cache();

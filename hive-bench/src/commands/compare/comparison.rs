@@ -1,6 +1,6 @@
 //! What changed from one run to another, figure by figure.
 
-use crate::catalog::{Case, Unit};
+use crate::catalog::{Case, Unit, names};
 use crate::record::{Reference, Run};
 use crate::report::figures::{Against, Figures, Key, least};
 use crate::stats::bootstrap::{Interval, ratio_of_medians};
@@ -9,30 +9,19 @@ use crate::stats::median;
 /// With fewer rounds on either side it is unknown how much a figure varies by itself.
 const ENOUGH_ROUNDS: usize = 3;
 
-/// How one figure changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Difference {
-    Slower,
-    Faster,
-    Inconclusive,
-    FewRounds,
-    /// It was measured in the old run, and failed in the new one.
-    Fails,
+names! {
+    /// How one figure changed.
+    Difference {
+        Slower "slower";
+        Faster "faster";
+        Inconclusive "inconclusive";
+        FewRounds "too few rounds";
+        /// It was measured in the old run, and failed in the new one.
+        Fails "FAILS NOW";
+    }
 }
 
 impl Difference {
-    pub(super) const ALL: [Self; 5] = [Self::Slower, Self::Faster, Self::Inconclusive, Self::FewRounds, Self::Fails];
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Slower => "slower",
-            Self::Faster => "faster",
-            Self::Inconclusive => "inconclusive",
-            Self::FewRounds => "too few rounds",
-            Self::Fails => "FAILS NOW",
-        }
-    }
-
     fn of(interval: Interval) -> Self {
         if interval.lower > 1.0 {
             Self::Slower

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::comparison::{Change, Comparison, Difference, quantity};
 use crate::record::Reference;
-use crate::report::tables::{aligned, amount};
+use crate::report::tables::{aligned, amount, or_dash};
 
 const LEGEND: &str = "\
 old, new: medians over the rounds. change: how much the median changed, in what the column \"in\" says: the time,
@@ -34,19 +34,16 @@ pub(super) fn text(comparison: &Comparison, threshold: f64) -> String {
 
 fn row(change: &Change) -> [String; 10] {
     let unit = change.key.case.unit();
-    let measured =
-        change.interval.map(|interval| (percent(interval.estimate), between(interval.lower, interval.upper)));
-    let (estimate, interval) = measured.unwrap_or_else(|| ("-".to_owned(), "-".to_owned()));
     [
         change.key.case.name().to_owned(),
         change.key.threads.to_string(),
         change.key.runtime.name().to_owned(),
         amount(change.old, unit),
         change.new.map_or_else(|| "failed".to_owned(), |new| amount(new, unit)),
-        change.new.filter(|_| change.old > 0.0).map_or_else(|| "-".to_owned(), |new| percent(new / change.old)),
+        or_dash(change.new.filter(|_| change.old > 0.0).map(|new| percent(new / change.old))),
         change.reference.map_or(quantity(unit), Reference::name).to_owned(),
-        estimate,
-        interval,
+        or_dash(change.interval.map(|interval| percent(interval.estimate))),
+        or_dash(change.interval.map(|interval| between(interval.lower, interval.upper))),
         change.difference.name().to_owned(),
     ]
 }
@@ -54,7 +51,7 @@ fn row(change: &Change) -> [String; 10] {
 /// How often there is each kind of difference.
 fn counts(changes: &[&Change]) -> String {
     let count = |difference: Difference| changes.iter().filter(|change| change.difference == difference).count();
-    let counts = Difference::ALL.into_iter().map(|difference| (difference, count(difference)));
+    let counts = Difference::ALL.iter().map(|difference| (difference, count(*difference)));
     let counts: Vec<_> = counts
         .filter(|(_, count)| *count > 0)
         .map(|(difference, count)| format!("{} in {count}", difference.name()))

@@ -3,6 +3,7 @@
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+use crate::catalog::names;
 use crate::runtimes::forkunion;
 
 /// What else goes on.
@@ -54,16 +55,18 @@ impl Scene {
     }
 }
 
-/// Who runs the loop, and by which call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Way {
-    Plain,
-    Rayon,
-    ParFor,
-    ParReduce,
-    Spmd,
-    ParForUnbound,
-    ForkUnion,
+names! {
+    /// Who runs the loop, and by which call.
+    #[derive(Serialize, Deserialize)]
+    Way {
+        Plain "plain";
+        Rayon "rayon";
+        ParFor "par_for";
+        ParReduce "par_reduce";
+        Spmd "spmd";
+        ParForUnbound "par_for unbound";
+        ForkUnion "forkunion";
+    }
 }
 
 impl Way {
@@ -72,18 +75,6 @@ impl Way {
         let mut ways = vec![Self::Plain, Self::Rayon, Self::ParFor, Self::ParReduce, Self::Spmd, Self::ParForUnbound];
         ways.extend(forkunion::availability().ok().map(|()| Self::ForkUnion));
         ways
-    }
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Rayon => "rayon",
-            Self::ParFor => "par_for",
-            Self::ParReduce => "par_reduce",
-            Self::Spmd => "spmd",
-            Self::ParForUnbound => "par_for unbound",
-            Self::ForkUnion => "forkunion",
-        }
     }
 
     /// Whether it is one of those without hive of which the better one is 1.

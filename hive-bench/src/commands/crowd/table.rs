@@ -3,8 +3,7 @@
 use super::Row;
 use super::runner::Measured;
 use super::scene::Way;
-use crate::commands::text_table::{or_dash, text_table};
-use crate::report::tables::number;
+use crate::report::tables::{aligned, number, or_dash};
 use crate::stats::median;
 
 /// A row for each scene and length of work, and a column for each way.
@@ -19,7 +18,7 @@ pub(super) fn text(machine: &str, ways: &[Way], rows: &[Row]) -> String {
     format!(
         "loops a second on {machine}, as a multiple of the better of plain loop and Rayon (loops/s), and in brackets \
          the us that 99.9 % of the loops do not exceed; medians over the rounds\n{}\n",
-        text_table(header, cells, 1)
+        aligned(header, cells, &[0]).trim_fmt()
     )
 }
 

@@ -3,8 +3,7 @@
 use std::fmt::Write;
 
 use super::Matrix;
-use crate::commands::text_table::{or_dash, text_table};
-use crate::report::tables::number;
+use crate::report::tables::{aligned, number, or_dash};
 use crate::stats::median;
 use crate::system::distance::Distance;
 use crate::system::topology::Place;
@@ -56,7 +55,7 @@ fn table(matrix: &Matrix, groups: &[Group]) -> String {
     let row = |group: &Group| {
         named(&group.name, groups.iter().map(|other| or_dash(between(matrix, group, other).map(number))).collect())
     };
-    text_table(header, groups.iter().map(row), 0)
+    aligned(header, groups.iter().map(row), &[]).trim_fmt()
 }
 
 /// The median over the pairs of two groups, or within one; `None` for a CPU and itself.
@@ -71,7 +70,7 @@ fn between(matrix: &Matrix, one: &Group, other: &Group) -> Option<f64> {
 fn distances(matrix: &Matrix, places: &[Place]) -> String {
     let mut text = String::new();
     let mut short = Vec::new();
-    for distance in Distance::ALL {
+    for &distance in Distance::ALL {
         let pairs: Vec<_> = matrix
             .pairs()
             .filter(|(row, column)| Distance::between(&places[*row], &places[*column]) == distance)

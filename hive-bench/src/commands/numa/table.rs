@@ -4,8 +4,7 @@ use super::Findings;
 use super::constructs::{Cost, Resize};
 use super::triad::Bandwidth;
 use crate::catalog::Unit;
-use crate::commands::text_table::text_table;
-use crate::report::tables::{amount, number};
+use crate::report::tables::{aligned, amount, number};
 
 pub(super) fn text(findings: &Findings) -> String {
     let one = findings.memory_nodes.len() < 2;
@@ -17,8 +16,8 @@ pub(super) fn text(findings: &Findings) -> String {
         "STREAM triad, 3 arrays of {} MiB, in GB/s\n{}\n{only}\na hive of all CPUs that has shrunk, by the order in \
          which it gives up its places and by the shape in which it starts and meets\n{}\n",
         findings.array_bytes >> 20,
-        text_table(of_triads.map(str::to_owned), findings.triad.iter().map(triad), 1),
-        text_table(of_constructs.map(str::to_owned), findings.constructs.iter().map(construct), 2)
+        aligned(of_triads.map(str::to_owned), findings.triad.iter().map(triad), &[0]).trim_fmt(),
+        aligned(of_constructs.map(str::to_owned), findings.constructs.iter().map(construct), &[0, 1]).trim_fmt()
     )
 }
 

@@ -5,8 +5,7 @@ use clap::ValueEnum;
 use super::Row;
 use super::runner::Measured;
 use super::scene::{Scene, Way, name};
-use crate::commands::text_table::{or_dash, text_table};
-use crate::report::tables::number;
+use crate::report::tables::{aligned, number, or_dash};
 use crate::stats::{Spread, median};
 
 /// A ratio within a round, because the machine is not the same in all of them.
@@ -56,7 +55,7 @@ pub(super) fn text(machine: &str, rows: &[Row]) -> String {
         let first = ["mean".to_owned(), name(scene), String::new()];
         line(first, &|column| mean(rows, scene, column).map(|mean| format!("{mean:.2}")))
     });
-    let table = text_table(header.map(str::to_owned), programs.chain(means), 2);
+    let table = aligned(header.map(str::to_owned), programs.chain(means), &[0, 1]).trim_fmt();
     format!(
         "milliseconds of a program on {machine} by plain loops, and what Rayon, a hive's loops and one region of a \
          hive take as a multiple of that, or of the better of plain loops and Rayon; medians over the rounds with \
