@@ -36,7 +36,7 @@ pub(super) fn run(runtime: &mut (impl Runtime + Kernels), job: &Job) -> Samples 
             runtime.jacobi(steps, plates);
             Ok(())
         })?,
-        Case::JacobiBarrier => heat_run(&job.budget, |steps, plates| heat::in_one_region(runtime, steps, plates))?,
+        Case::JacobiBarrier => heat_run(&job.budget, |steps, plates| runtime.jacobi_one_region(steps, plates))?,
         Case::Spmv => return spmv(runtime, job),
         Case::Cg => return cg(runtime, job),
         case if case.triad_len().is_some() => return triad(runtime, job),

@@ -5,9 +5,7 @@
 
 use std::ops::Range;
 
-use crate::kernels::{disjoint::Disjoint, split};
-use crate::runtimes::Runtime;
-use crate::runtimes::team_thread::{TeamBody, TeamThread};
+use crate::kernels::disjoint::Disjoint;
 
 /// Cells along an edge, the fixed border not counted.
 pub(crate) const SIDE: usize = 512;
@@ -68,32 +66,6 @@ pub(crate) unsafe fn sweep_part(to: &Disjoint<'_>, from: &Disjoint<'_>, rows: Ra
     // SAFETY: the caller's promise.
     let from = unsafe { from.shared(0..WIDTH * WIDTH) };
     sweep(to, from, rows);
-}
-
-/// `steps` steps in one region, a barrier each.
-pub(crate) fn in_one_region(team: &mut impl Runtime, steps: u64, plates: &mut Plates) -> Result<(), String> {
-    let plates = [Disjoint::new(&mut plates.even), Disjoint::new(&mut plates.odd)];
-    let threads = team.threads();
-    team.one_region(&Steps { plates, steps, threads })
-}
-
-struct Steps<'a> {
-    plates: [Disjoint<'a>; 2],
-    steps: u64,
-    threads: usize,
-}
-
-#[expect(unsafe_code, reason = "several threads write the plates")]
-impl TeamBody for Steps<'_> {
-    unsafe fn run(&self, thread: &impl TeamThread) {
-        let ([even, odd], rows) = (&self.plates, split(thread.id(), self.threads, SIDE));
-        for step in 0..self.steps {
-            let (from, to) = if step.is_multiple_of(2) { (even, odd) } else { (odd, even) };
-            // SAFETY: `split` gives each thread rows of its own; the barrier keeps everybody in the same step.
-            unsafe { sweep_part(to, from, rows.clone()) };
-            thread.barrier();
-        }
-    }
 }
 
 fn sweep_row(out: &mut [f64], up: &[f64], here: &[f64], down: &[f64]) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::costs::{named_number, picoseconds};
 use super::machine::Cpu;
 use crate::commands::latency::Matrix;
-use crate::system::distance::Distance;
+use crate::system::topology::Distance;
 
 /// Round trips.
 #[derive(Debug)]

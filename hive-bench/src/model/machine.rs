@@ -4,7 +4,7 @@
 mod hwloc;
 
 use crate::system::cpus;
-use crate::system::distance::Distance;
+use crate::system::topology::Distance;
 
 /// One hardware thread: the operating system's number, and which units it belongs to. Any numbers, equal for CPUs of
 /// the same unit.

@@ -1,7 +1,6 @@
 //! `model`: how long teams take on another machine, by a simulation of its cache lines, event by event.
 
 mod costs;
-mod groups;
 mod latency;
 mod line;
 mod machine;

@@ -2,7 +2,6 @@
 
 pub(crate) mod figures;
 mod full;
-mod layout;
 pub(crate) mod notes;
 mod protocols;
 pub(crate) mod ranking;

@@ -1,12 +1,14 @@
 //! Regions and barriers, behind one interface. Batches are methods, so that a runtime whose loops belong in its own
 //! language can have them there.
 
+use std::cell::Cell;
 use std::hint::black_box;
 
 use crate::catalog::Construct;
 use crate::kernels::{disjoint::Disjoint, jacobi, split, triad};
 use crate::runtimes::constructs::Delay;
-use crate::runtimes::team_thread::TeamBody;
+use crate::runtimes::loops::Slots;
+use crate::runtimes::team_thread::{InRegion, TeamBody, TeamThread};
 
 /// The error of a runtime that lacks what a case needs. `RuntimeId::can` keeps such pairs out of the plan.
 pub(crate) const CANNOT: &str = "this runtime cannot do that";
@@ -92,6 +94,26 @@ pub(crate) trait Runtime: Sync {
         Err(CANNOT.to_owned())
     }
 
+    /// The same for a team that has only a barrier.
+    fn region_by_barrier(&mut self, barrier: impl Fn() + Sync, body: &impl TeamBody) {
+        let threads = self.threads();
+        let sums = [Slots::new(threads), Slots::new(threads)];
+        self.region(threads, |id| {
+            // SAFETY: a region runs this once on each of its threads.
+            #[expect(unsafe_code, reason = "several threads share what the body has")]
+            unsafe {
+                body.run(&InRegion { id, sums: &sums, turn: Cell::new(0), barrier: &barrier });
+            };
+        });
+    }
+
+    /// `steps` heat steps in one region, a barrier each.
+    fn jacobi_one_region(&mut self, steps: u64, plates: &mut jacobi::Plates) -> Result<(), String> {
+        let plates = [Disjoint::new(&mut plates.even), Disjoint::new(&mut plates.odd)];
+        let threads = self.threads();
+        self.one_region(&HeatSteps { plates, steps, threads })
+    }
+
     /// So many of an OpenMP construct, with `delay` in each.
     fn constructs(&mut self, _construct: Construct, _times: u64, _delay: Delay) -> Result<(), String> {
         Err(CANNOT.to_owned())
@@ -111,6 +133,26 @@ pub(crate) trait Runtime: Sync {
     /// Changes how many of the team are awake, and waits until the others are parked.
     fn resize_and_wait(&mut self, _threads: usize) -> Result<(), String> {
         Err(CANNOT.to_owned())
+    }
+}
+
+/// Heat steps in one region.
+struct HeatSteps<'a> {
+    plates: [Disjoint<'a>; 2],
+    steps: u64,
+    threads: usize,
+}
+
+#[expect(unsafe_code, reason = "several threads write the plates")]
+impl TeamBody for HeatSteps<'_> {
+    unsafe fn run(&self, thread: &impl TeamThread) {
+        let ([even, odd], rows) = (&self.plates, split(thread.id(), self.threads, jacobi::SIDE));
+        for step in 0..self.steps {
+            let (from, to) = if step.is_multiple_of(2) { (even, odd) } else { (odd, even) };
+            // SAFETY: `split` gives each thread rows of its own; the barrier keeps everybody in the same step.
+            unsafe { jacobi::sweep_part(to, from, rows.clone()) };
+            thread.barrier();
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::kernels::{jacobi, triad};
 use crate::runtimes::Runtime;
 use crate::runtimes::loops::Loops;
 use crate::runtimes::tasks::Tasks;
-use crate::runtimes::team_thread::{TeamBody, region_by_barrier};
+use crate::runtimes::team_thread::TeamBody;
 use crate::system::cpus;
 
 pub(crate) struct Sequential;
@@ -46,7 +46,7 @@ impl Runtime for Sequential {
 
     /// Alone there is nobody to wait for.
     fn one_region(&mut self, body: &impl TeamBody) -> Result<(), String> {
-        region_by_barrier(self, || (), body);
+        self.region_by_barrier(|| (), body);
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use crate::kernels::split;
 use crate::runtimes::Runtime;
 use crate::runtimes::loops::{Counter, Loops};
 use crate::runtimes::tasks::Tasks;
-use crate::runtimes::team_thread::{TeamBody, region_by_barrier};
+use crate::runtimes::team_thread::TeamBody;
 
 pub(crate) struct StdScope {
     threads: usize,
@@ -68,7 +68,7 @@ impl Runtime for StdScope {
         let wait = || {
             barrier.wait();
         };
-        region_by_barrier(self, wait, body);
+        self.region_by_barrier(wait, body);
         Ok(())
     }
 }

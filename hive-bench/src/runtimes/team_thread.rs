@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 
-use crate::runtimes::Runtime;
 use crate::runtimes::loops::Slots;
 
 /// A thread of a team in the middle of a region.
@@ -26,28 +25,15 @@ pub(crate) trait TeamBody: Sync {
     unsafe fn run(&self, thread: &impl TeamThread);
 }
 
-/// `Runtime::one_region` for a team that has only a barrier.
-pub(crate) fn region_by_barrier(team: &mut impl Runtime, barrier: impl Fn() + Sync, body: &impl TeamBody) {
-    let threads = team.threads();
-    let sums = [Slots::new(threads), Slots::new(threads)];
-    team.region(threads, |id| {
-        // SAFETY: a region runs this once on each of its threads.
-        #[expect(unsafe_code, reason = "several threads share what the body has")]
-        unsafe {
-            body.run(&InRegion { id, sums: &sums, turn: Cell::new(0), barrier: &barrier });
-        };
-    });
-}
-
 /// A thread of a team that has only a barrier.
-struct InRegion<'a, B> {
-    id: usize,
+pub(super) struct InRegion<'a, B> {
+    pub(super) id: usize,
     /// For sums: two numbers of each thread, used in turn. A thread that writes one of them has passed the barrier of
     /// the previous sum, so all threads have read the number of the sum before that.
-    sums: &'a [Slots; 2],
+    pub(super) sums: &'a [Slots; 2],
     /// Which of the two is next.
-    turn: Cell<usize>,
-    barrier: &'a B,
+    pub(super) turn: Cell<usize>,
+    pub(super) barrier: &'a B,
 }
 
 impl<B: Fn()> TeamThread for InRegion<'_, B> {
@@ -70,6 +56,7 @@ impl<B: Fn()> TeamThread for InRegion<'_, B> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtimes::Runtime;
     use crate::runtimes::std_scope::StdScope;
 
     struct ManySums;

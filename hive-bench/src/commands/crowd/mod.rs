@@ -3,24 +3,25 @@
 
 pub(crate) mod busy;
 pub(crate) mod runner;
-mod scene;
-mod table;
 
-use std::iter;
-use std::thread;
 use std::time::{Duration, SystemTime};
+use std::{iter, thread};
 
 use clap::{Args, ValueEnum, value_parser};
+use serde::{Deserialize, Serialize};
 
+use crate::catalog::names;
 use crate::kernels::roots;
+use crate::report::tables::{aligned, number, or_dash};
 use crate::run::own_process;
 use crate::run::rounds::Rounds;
+use crate::runtimes::forkunion;
+use crate::stats::median;
 use crate::system::cpus;
 use crate::system::exit::{Failure, Outcome, fine_if};
 use crate::system::machine::Machine;
 use busy::Busy;
 use runner::{Job, Measured};
-use scene::{Scene, Way};
 
 /// Until all processes of a scene run and their teams are there.
 const START: Duration = Duration::from_millis(200);
@@ -90,7 +91,7 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
         measure(scene, &job, second)
     });
     rows.iter_mut().zip(all).for_each(|(row, rounds)| row.rounds = rounds);
-    print!("{}", table::text(&Machine::read_name(), &ways, &rows));
+    print!("{}", text(&Machine::read_name(), &ways, &rows));
     fine_if(fine)
 }
 
@@ -132,6 +133,116 @@ fn together(all: &[Measured]) -> Measured {
         loops_a_second: all.iter().map(|one| one.loops_a_second).sum(),
         p999_us: all.iter().map(|one| one.p999_us).fold(0.0, f64::max),
     }
+}
+
+/// What else goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Scene {
+    /// Nothing
+    Alone,
+    /// A busy process, bound to the second CPU
+    Bound,
+    /// A busy process, bound to no CPU
+    Free,
+    /// A second process that measures the same; the figure is the sum of both
+    Two,
+    /// Nothing, but the team has eight threads
+    Eight,
+    /// 20 us of serial work between loops, beside a busy process that is bound to the second CPU
+    Serial,
+}
+
+impl Scene {
+    /// As on the command line.
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// Whether there is a busy process beside the one that measures.
+    pub(super) const fn has_busy(self) -> bool {
+        matches!(self, Self::Free) || self.binds_busy()
+    }
+
+    /// Whether it is bound to the second CPU.
+    pub(super) const fn binds_busy(self) -> bool {
+        matches!(self, Self::Bound | Self::Serial)
+    }
+
+    /// How many processes measure at once.
+    pub(super) const fn processes(self) -> usize {
+        if matches!(self, Self::Two) { 2 } else { 1 }
+    }
+
+    /// How many threads the team has, if that is not left to the runtime.
+    pub(super) const fn threads(self) -> Option<usize> {
+        if matches!(self, Self::Eight) { Some(8) } else { None }
+    }
+
+    /// Microseconds of serial work before each loop.
+    pub(super) const fn serial_us(self) -> u32 {
+        if matches!(self, Self::Serial) { 20 } else { 0 }
+    }
+}
+
+names! {
+    /// Who runs the loop, and by which call.
+    #[derive(Serialize, Deserialize)]
+    Way {
+        Plain "plain";
+        Rayon "rayon";
+        ParFor "par_for";
+        ParReduce "par_reduce";
+        Spmd "spmd";
+        ParForUnbound "par_for unbound";
+        ForkUnion "forkunion";
+    }
+}
+
+impl Way {
+    /// All that this build has, in the order of columns.
+    pub(super) fn present() -> Vec<Self> {
+        let mut ways = vec![Self::Plain, Self::Rayon, Self::ParFor, Self::ParReduce, Self::Spmd, Self::ParForUnbound];
+        ways.extend(forkunion::availability().ok().map(|()| Self::ForkUnion));
+        ways
+    }
+
+    /// Whether it is one of those without hive of which the better one is 1.
+    pub(super) const fn is_reference(self) -> bool {
+        matches!(self, Self::Plain | Self::Rayon)
+    }
+}
+
+/// A row for each scene and length of work, and a column for each way.
+fn text(machine: &str, ways: &[Way], rows: &[Row]) -> String {
+    let header = ["scene", "us", "loops/s"].into_iter().chain(ways.iter().map(|way| way.name())).map(str::to_owned);
+    let cells = rows.iter().map(|row| {
+        let references: Vec<f64> = row.rounds.iter().filter_map(|round| reference(ways, round)).collect();
+        let reference = or_dash(median(&references).map(|rate| format!("{rate:.0}")));
+        let cells = (0..ways.len()).map(|way| cell(ways, way, row));
+        [row.scene.name(), row.work_us.to_string(), reference].into_iter().chain(cells).collect::<Vec<_>>()
+    });
+    format!(
+        "loops a second on {machine}, as a multiple of the better of plain loop and Rayon (loops/s), and in brackets \
+         the us that 99.9 % of the loops do not exceed; medians over the rounds\n{}\n",
+        aligned(header, cells, &[0]).trim_fmt()
+    )
+}
+
+/// Loops a second of the better of plain loop and Rayon in one round.
+fn reference(ways: &[Way], round: &[Option<Measured>]) -> Option<f64> {
+    let rates = ways.iter().zip(round).filter(|(way, _)| way.is_reference());
+    rates.filter_map(|(_, measured)| measured.map(|one| one.loops_a_second)).reduce(f64::max)
+}
+
+/// A multiple is taken within its round, because the machine is not the same in all of them.
+fn cell(ways: &[Way], way: usize, row: &Row) -> String {
+    let figures = row.rounds.iter().filter_map(|round| {
+        let Measured { loops_a_second, p999_us } = round[way]?;
+        Some((loops_a_second / reference(ways, round)?, p999_us))
+    });
+    let (multiples, slow): (Vec<f64>, Vec<f64>) = figures.unzip();
+    let middle = median(&multiples).zip(median(&slow));
+    or_dash(middle.map(|(multiple, slow)| format!("{multiple:.2} ({})", number(slow))))
 }
 
 #[cfg(test)]
@@ -181,5 +292,22 @@ mod tests {
             [(10.0, 5.0), (20.0, 4.0)].map(|(loops_a_second, p999_us)| Measured { loops_a_second, p999_us });
         assert_eq!(together(&[one, other]), Measured { loops_a_second: 30.0, p999_us: 5.0 });
         assert_eq!(together(&[one]), one);
+    }
+
+    #[test]
+    fn the_better_of_two_is_one_in_every_round() {
+        let ways = [Way::Plain, Way::Rayon, Way::ParFor, Way::Spmd];
+        let one = |loops_a_second| Some(Measured { loops_a_second, p999_us: 12.34 });
+        let rounds = vec![
+            vec![one(100.0), one(50.0), one(90.0), None],
+            vec![one(100.0), one(200.0), one(220.0), None],
+            vec![None, one(400.0), one(480.0), None],
+        ];
+        let text = text("a machine", &ways, &[Row { scene: Scene::Bound, work_us: 10, rounds }]);
+        assert!(text.lines().next().is_some_and(|line| line.contains("a machine")), "{text}");
+        let last = text.lines().last().unwrap_or_default();
+        let words: Vec<_> = last.split_whitespace().collect();
+        let expected = ["bound", "10", "200", "0.75", "(12.3)", "1.00", "(12.3)", "1.10", "(12.3)", "-"];
+        assert_eq!(words, expected, "{text}");
     }
 }

@@ -10,7 +10,7 @@ use hive::{Hive, Pin, Reduction};
 use rayon::ThreadPoolBuilder;
 use serde::{Deserialize, Serialize};
 
-use super::scene::Way;
+use super::Way;
 use crate::kernels::roots::sum_of_indices;
 use crate::run::own_process;
 use crate::stats::quantile;

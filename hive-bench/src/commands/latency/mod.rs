@@ -1,14 +1,18 @@
 //! `latency`: how long a cache line takes to another CPU and back, for every pair of CPUs.
 
 mod matrix;
-mod table;
 
+use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::{Args, value_parser};
 
+use crate::report::tables::{aligned, number, or_dash};
+use crate::stats::median;
 use crate::system::exit::{Failure, Outcome};
 use crate::system::machine::Machine;
+use crate::system::topology::Distance;
+use crate::system::topology::Place;
 use crate::system::{cpus, files, topology};
 
 pub(crate) use matrix::Matrix;
@@ -31,7 +35,7 @@ pub(crate) struct Arguments {
 pub(crate) fn main(arguments: &Arguments) -> Outcome {
     let places = chosen(arguments).map_err(Failure::Usage)?;
     let matrix = matrix::measure(Machine::read_name(), &places, arguments.passes.into());
-    print!("{}", table::text(&matrix, &places));
+    print!("{}", text(&matrix, &places));
     let Some(path) = &arguments.json else { return Ok(()) };
     let text = serde_json::to_string(&matrix).map_err(|error| format!("the matrix cannot be written as JSON: {error}"));
     text.and_then(|text| files::write("--json", path, &text)).map_err(Failure::Work)
@@ -44,4 +48,156 @@ fn chosen(arguments: &Arguments) -> Result<Vec<topology::Place>, String> {
     let mut places = topology::places(&chosen);
     places.sort_by_key(topology::Place::neighbourhood);
     Ok(places)
+}
+
+/// With more CPUs than this, rows and columns are clusters.
+const READABLE: usize = 24;
+
+/// Rows that are shown as one.
+struct Group {
+    name: String,
+    rows: Vec<usize>,
+}
+
+fn text(matrix: &Matrix, places: &[Place]) -> String {
+    if let [cpu] = matrix.cpus[..] {
+        return format!("CPU {cpu} is the only one here, so there is no round trip to measure\n");
+    }
+    let groups = if places.len() <= READABLE { singles(matrix) } else { clusters(places) };
+    let what = if groups.len() == places.len() { "CPUs" } else { "last-level caches: the median over their pairs" };
+    format!(
+        "round trips of a cache line on {}, in nanoseconds, between {what}\n{}\n{}",
+        matrix.machine,
+        table(matrix, &groups),
+        distances(matrix, places)
+    )
+}
+
+fn singles(matrix: &Matrix) -> Vec<Group> {
+    matrix.cpus.iter().enumerate().map(|(row, cpu)| Group { name: cpu.to_string(), rows: vec![row] }).collect()
+}
+
+/// Neighbours in the order of rows that share the last-level cache, or the node where no cache is known.
+fn clusters(places: &[Place]) -> Vec<Group> {
+    let together = |one: &Place, other: &Place| Distance::between(one, other) <= Distance::Cluster;
+    let mut first = 0;
+    let groups = places.chunk_by(together).map(|cpus| {
+        let rows = (first..first + cpus.len()).collect();
+        first += cpus.len();
+        let node = cpus[0].node.map_or_else(String::new, |node| format!(" (node {node})"));
+        let cpus = cpus[0].last_cache().map_or_else(|| cpus[0].core.clone(), str::to_owned);
+        Group { name: format!("{cpus}{node}"), rows }
+    });
+    groups.collect()
+}
+
+fn table(matrix: &Matrix, groups: &[Group]) -> String {
+    let named = |name: &str, cells: Vec<String>| std::iter::once(name.to_owned()).chain(cells);
+    let header = named("", groups.iter().map(|group| group.name.clone()).collect());
+    let row = |group: &Group| {
+        named(&group.name, groups.iter().map(|other| or_dash(between(matrix, group, other).map(number))).collect())
+    };
+    aligned(header, groups.iter().map(row), &[]).trim_fmt()
+}
+
+/// The median over the pairs of two groups, or within one; `None` for a CPU and itself.
+fn between(matrix: &Matrix, one: &Group, other: &Group) -> Option<f64> {
+    let pairs = one.rows.iter().flat_map(|row| other.rows.iter().map(move |column| (*row, *column)));
+    let values: Vec<f64> =
+        pairs.filter(|(row, column)| row != column).map(|(row, column)| matrix.round_trip_ns[row][column]).collect();
+    median(&values)
+}
+
+/// The round trip at each distance, and the same once more in the form that `hive-bench model` reads.
+fn distances(matrix: &Matrix, places: &[Place]) -> String {
+    let mut text = String::new();
+    let mut short = Vec::new();
+    for &distance in Distance::ALL {
+        let pairs: Vec<_> = matrix
+            .pairs()
+            .filter(|(row, column)| Distance::between(&places[*row], &places[*column]) == distance)
+            .collect();
+        let values = |of: &[Vec<f64>]| pairs.iter().map(|(row, column)| of[*row][*column]).collect::<Vec<f64>>();
+        let all = values(&matrix.round_trip_ns);
+        let Some(middle) = median(&all) else { continue };
+        let least = values(&matrix.least_ns).into_iter().fold(f64::INFINITY, f64::min);
+        let most = all.iter().copied().fold(0.0, f64::max);
+        let _ = writeln!(
+            text,
+            "{}: {} pair{}, median {} ns, from {} (the best pass of the nearest two) to {}",
+            meaning(distance),
+            pairs.len(),
+            if pairs.len() == 1 { "" } else { "s" },
+            number(middle),
+            number(least),
+            number(most)
+        );
+        short.push(format!("{}={}", distance.name(), number(middle)));
+    }
+    let _ = writeln!(text, "for hive-bench model --latency: {}", short.join(","));
+    text
+}
+
+const fn meaning(distance: Distance) -> &'static str {
+    match distance {
+        Distance::Core => "threads of one core",
+        Distance::Cluster => "cores at one last-level cache",
+        Distance::Node => "caches of one node",
+        Distance::Package => "nodes of one package",
+        Distance::Far => "packages, or whatever else shares nothing that the system tells of",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::topology::Cache;
+
+    /// Packages of two clusters of four cores, and figures by distance.
+    fn machine(packages: usize) -> (Matrix, Vec<Place>) {
+        let place = |cpu: usize| {
+            let first = cpu / 4 * 4;
+            let cache = Cache { level: 3, cpus: format!("{first}-{}", first + 3) };
+            let package = Some(cpu / 8);
+            Place { cpu, core: cpu.to_string(), caches: vec![cache], node: package, package }
+        };
+        let places: Vec<_> = (0..8 * packages).map(place).collect();
+        let nanoseconds = |one: &Place, other: &Place| match Distance::between(one, other) {
+            Distance::Core => 0.0,
+            Distance::Cluster => 40.0,
+            Distance::Node => 110.0,
+            Distance::Package | Distance::Far => 230.0,
+        };
+        let row = |one: &Place| places.iter().map(|other| nanoseconds(one, other)).collect();
+        let figures: Vec<Vec<f64>> = places.iter().map(row).collect();
+        let cpus = places.iter().map(|place| place.cpu).collect();
+        let machine = "a processor".to_owned();
+        (Matrix { machine, cpus, round_trip_ns: figures.clone(), least_ns: figures }, places)
+    }
+
+    #[test]
+    fn a_small_machine_is_shown_pair_by_pair() {
+        let (matrix, places) = machine(1);
+        let text = text(&matrix, &places);
+        assert!(text.contains("between CPUs") && !text.contains("core="), "{text}");
+        assert!(text.ends_with("cluster=40.0,node=110\n"), "{text}");
+        let rows = text.lines().filter(|line| line.trim_start().starts_with(|first: char| first.is_ascii_digit()));
+        // The heads are one more line that begins with a number.
+        assert_eq!(rows.count(), 9, "{text}");
+    }
+
+    #[test]
+    fn a_large_machine_is_shown_by_clusters() {
+        let (matrix, places) = machine(4);
+        let text = text(&matrix, &places);
+        assert!(text.contains("last-level caches") && text.contains("28-31 (node 3)"), "{text}");
+        assert!(text.contains("far=230") && text.contains("cores at one last-level cache: 48 pairs"), "{text}");
+    }
+
+    #[test]
+    fn alone_it_says_so() {
+        let (mut matrix, places) = machine(1);
+        matrix.cpus.truncate(1);
+        assert!(text(&matrix, &places[..1]).contains("CPU 0 is the only one"));
+    }
 }

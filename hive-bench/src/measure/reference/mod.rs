@@ -2,5 +2,4 @@
 //! for the same service.
 
 pub(crate) mod hand_over;
-pub(crate) mod mutex;
 pub(crate) mod round_trip;

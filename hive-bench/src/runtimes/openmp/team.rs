@@ -13,7 +13,7 @@ use crate::kernels::sparse::System;
 use crate::runtimes::constructs::{Delay, check};
 use crate::runtimes::loops::Loops;
 use crate::runtimes::tasks::Tasks;
-use crate::runtimes::team_thread::{TeamBody, region_by_barrier};
+use crate::runtimes::team_thread::TeamBody;
 use crate::runtimes::{CANNOT, Runtime};
 
 /// The body of a loop: context, begin and end of a part.
@@ -153,7 +153,7 @@ impl Runtime for OpenMp {
     }
 
     fn one_region(&mut self, body: &impl TeamBody) -> Result<(), String> {
-        region_by_barrier(self, || hb_barrier(), body);
+        self.region_by_barrier(|| hb_barrier(), body);
         Ok(())
     }
 
