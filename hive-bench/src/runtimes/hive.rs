@@ -20,53 +20,19 @@ use crate::runtimes::tasks::{Start, Tasks};
 use crate::runtimes::team_thread::{TeamBody, TeamThread};
 
 pub(crate) struct HiveTeam {
-    hive: Hive,
-    threads: usize,
-}
-
-/// How bees wait, if not as by default, and whether they are bound.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Settings {
-    spin: Option<Duration>,
-    sleep: SleepProtocol,
-    poll: Option<Duration>,
-    binding: Binding,
-}
-
-/// What the bees are bound to.
-#[derive(Clone, Copy, Debug, Default)]
-enum Binding {
-    /// The queen and the workers, to the CPUs that every runtime gets.
-    #[default]
-    Given,
-    /// What hive chooses.
-    Default,
-    /// Nothing, not even the queen.
-    None,
-}
-
-impl Settings {
-    pub(crate) fn of(runtime: RuntimeId, poll: Option<Duration>) -> Self {
-        Self {
-            spin: (runtime == RuntimeId::HiveSpin).then_some(Duration::MAX),
-            sleep: match runtime {
-                RuntimeId::HiveTickle => SleepProtocol::Tickle,
-                RuntimeId::HiveNotify => SleepProtocol::Notify,
-                _ => SleepProtocol::default(),
-            },
-            poll,
-            binding: match runtime {
-                RuntimeId::HiveDefault => Binding::Default,
-                RuntimeId::HiveUnpinned => Binding::None,
-                _ => Binding::Given,
-            },
-        }
-    }
+    pub(crate) hive: Hive,
+    pub(crate) threads: usize,
 }
 
 impl HiveTeam {
-    pub(crate) fn host<T>(cpus: &[usize], settings: Settings, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
-        let mut team = Self::new(Self::builder(cpus, settings), cpus.len())?;
+    /// A hive that waits and is bound as this runtime's is; `poll` is how often its sleeping bees look for tasks.
+    pub(crate) fn host<T>(
+        runtime: RuntimeId,
+        cpus: &[usize],
+        poll: Option<Duration>,
+        work: impl FnOnce(&mut Self) -> T,
+    ) -> Result<T, String> {
+        let mut team = Self::new(Self::builder(runtime, cpus).poll(poll), cpus.len())?;
         let result = work(&mut team);
         match team.hive.stats().total().rescues {
             0 => Ok(result),
@@ -80,7 +46,7 @@ impl HiveTeam {
         file: &Path,
         work: impl FnOnce(&mut Self) -> Result<(), String>,
     ) -> Result<(PathBuf, Stats), String> {
-        let mut team = Self::new(Self::builder(cpus, Settings::default()).trace(file), cpus.len())?;
+        let mut team = Self::new(Self::builder(RuntimeId::Hive, cpus).trace(file), cpus.len())?;
         work(&mut team)?;
         let stats = team.hive.stats();
         let written = team.hive.write_trace().map_err(|error| format!("{}: {error}", file.display()))?;
@@ -89,21 +55,22 @@ impl HiveTeam {
 
     /// What hive says is in effect.
     pub(crate) fn report(cpus: &[usize]) -> Result<String, String> {
-        Ok(Self::new(Self::builder(cpus, Settings::default()), cpus.len())?.hive.report().to_string())
+        Ok(Self::new(Self::builder(RuntimeId::Hive, cpus), cpus.len())?.hive.report().to_string())
     }
 
-    /// A hive of as many bees as there are CPUs.
-    fn builder(cpus: &[usize], settings: Settings) -> Builder {
+    /// A hive of as many bees as there are CPUs, mostly with the queen and the workers bound to them.
+    fn builder(runtime: RuntimeId, cpus: &[usize]) -> Builder {
         let builder = Hive::builder().bees(cpus.len());
-        let builder = match settings.binding {
-            Binding::Given => builder.pin(Pin::Cpus(cpus.to_vec())).pin_queen(true),
-            Binding::Default => builder,
-            Binding::None => builder.pin(Pin::None),
+        let builder = match runtime {
+            RuntimeId::HiveDefault => builder,
+            RuntimeId::HiveUnpinned => builder.pin(Pin::None),
+            _ => builder.pin(Pin::Cpus(cpus.to_vec())).pin_queen(true),
         };
-        let builder = builder.sleep(settings.sleep).poll(settings.poll);
-        match settings.spin {
-            Some(spin) => builder.spin(spin),
-            None => builder,
+        match runtime {
+            RuntimeId::HiveSpin => builder.spin(Duration::MAX),
+            RuntimeId::HiveTickle => builder.sleep(SleepProtocol::Tickle),
+            RuntimeId::HiveNotify => builder.sleep(SleepProtocol::Notify),
+            _ => builder,
         }
     }
 
@@ -271,7 +238,7 @@ mod tests {
         let cpus = &all[..all.len().min(2)];
         // On a thread of its own, which is bound to a CPU and ends.
         std::thread::scope(|scope| {
-            scope.spawn(|| HiveTeam::host(cpus, Settings::default(), loops_are_right).unwrap());
+            scope.spawn(|| HiveTeam::host(RuntimeId::Hive, cpus, None, loops_are_right).unwrap());
         });
     }
 
@@ -280,7 +247,7 @@ mod tests {
         let cpus = [cpus::in_order_of_use()[0]; 2];
         // On a thread of its own, which is bound to a CPU and ends.
         std::thread::spawn(move || {
-            HiveTeam::host(&cpus, Settings::default(), |team| callers_are_served(team)).unwrap()
+            HiveTeam::host(RuntimeId::Hive, &cpus, None, |team| callers_are_served(team)).unwrap()
         })
         .join()
         .unwrap();
@@ -293,7 +260,7 @@ mod tests {
             RuntimeId::ALL.iter().copied().filter(|runtime| runtime.is_hive() && *runtime != RuntimeId::HiveC)
         {
             for poll in [None, Some(Duration::from_millis(1))] {
-                HiveTeam::host(&cpus, Settings::of(runtime, poll), |team| {
+                HiveTeam::host(runtime, &cpus, poll, |team| {
                     joins_are_right(team);
                     spawns_are_right(team);
                     posts_arrive(team);

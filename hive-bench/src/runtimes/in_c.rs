@@ -45,10 +45,11 @@ impl<T> Tasks for InC<'_, T> {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::RuntimeId;
     use crate::kernels::labels::Labels;
     use crate::kernels::nbody::{Nbody, Schedule};
     use crate::matrix::{Csr, Entry, Laplacian, Symmetry};
-    use crate::runtimes::hive::{HiveTeam, Settings};
+    use crate::runtimes::hive::HiveTeam;
     use crate::runtimes::sequential::Sequential;
     use crate::runtimes::std_scope::StdScope;
     use crate::system::cpus;
@@ -57,7 +58,7 @@ mod tests {
     fn with_team<T: Send>(work: impl FnOnce(&mut InC<'_, HiveTeam>) -> T + Send) -> T {
         let all = cpus::in_order_of_use();
         let cpus = &all[..all.len().min(2)];
-        let host = || HiveTeam::host(cpus, Settings::default(), |team| work(&mut InC(team))).unwrap();
+        let host = || HiveTeam::host(RuntimeId::Hive, cpus, None, |team| work(&mut InC(team))).unwrap();
         std::thread::scope(|scope| scope.spawn(host).join().unwrap())
     }
 

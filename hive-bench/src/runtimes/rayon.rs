@@ -5,8 +5,9 @@ use std::hint::black_box;
 use std::ops::Range;
 
 use rayon::prelude::*;
-use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
+use crate::catalog::RuntimeId;
 use crate::kernels::join::Join;
 use crate::kernels::recursion::Recursion;
 use crate::kernels::roots::root;
@@ -21,35 +22,25 @@ pub(crate) struct RayonPool {
 }
 
 impl RayonPool {
-    /// The calling thread is the pool's first worker.
-    pub(crate) fn host_worker<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
-        Self::host(cpus, builder(cpus).use_current_thread(), work)
-    }
-
-    /// The calling thread does not belong to the pool.
-    pub(crate) fn host_outside<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
-        Self::host(cpus, builder(cpus), work)
-    }
-
-    /// The same, with the caller on the CPU of the last worker. rayon wakes its first worker first, which then runs on
-    /// another CPU than the caller, as in hive, and need not wait for the caller's.
-    pub(crate) fn host_far_outside<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
-        Self::host_outside(cpus, |team| {
-            cpus.last().map(|cpu| cpus::pin(*cpu));
-            work(team)
-        })
-    }
-
-    /// As `host_worker`, with no thread bound to a CPU, not even the caller.
-    pub(crate) fn host_unpinned<T>(threads: usize, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
-        let builder = ThreadPoolBuilder::new().num_threads(threads).use_current_thread();
-        let pool = builder.build().map_err(no_pool)?;
-        Ok(work(&mut Self { pool }))
-    }
-
-    fn host<T>(cpus: &[usize], builder: ThreadPoolBuilder, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
-        let pool = builder.build().map_err(no_pool)?;
-        cpus::pin(cpus[0]);
+    /// The calling thread is the pool's first worker, or for `rayon-outside` no worker. It is bound to the CPU `caller`,
+    /// and the workers to one each, if the runtime binds its threads.
+    pub(crate) fn host<T>(
+        runtime: RuntimeId,
+        cpus: &[usize],
+        caller: usize,
+        work: impl FnOnce(&mut Self) -> T,
+    ) -> Result<T, String> {
+        let mut builder = ThreadPoolBuilder::new().num_threads(cpus.len());
+        if runtime.is_pinned() {
+            builder = pinned(builder, cpus);
+        }
+        if runtime != RuntimeId::RayonOutside {
+            builder = builder.use_current_thread();
+        }
+        let pool = builder.build().map_err(|error| format!("no pool: {error}"))?;
+        if runtime.is_pinned() {
+            cpus::pin(caller);
+        }
         Ok(work(&mut Self { pool }))
     }
 
@@ -59,13 +50,10 @@ impl RayonPool {
     }
 }
 
-fn no_pool(error: ThreadPoolBuildError) -> String {
-    format!("no pool: {error}")
-}
-
-fn builder(cpus: &[usize]) -> ThreadPoolBuilder {
+/// A pool whose workers are bound to one CPU each.
+pub(super) fn pinned(builder: ThreadPoolBuilder, cpus: &[usize]) -> ThreadPoolBuilder {
     let places = cpus.to_vec();
-    ThreadPoolBuilder::new().num_threads(cpus.len()).start_handler(move |id| {
+    builder.start_handler(move |id| {
         cpus::pin(places[id]);
     })
 }
@@ -210,29 +198,33 @@ mod tests {
     #[test]
     fn tasks() {
         let cpus = [cpus::in_order_of_use()[0]; 2];
-        RayonPool::host_worker(&cpus, |team| {
+        RayonPool::host(RuntimeId::RayonWorker, &cpus, cpus[0], |team| {
             joins_are_right(team);
             spawns_are_right(team);
         })
         .unwrap();
-        RayonPool::host_outside(&cpus, posts_arrive).unwrap();
+        RayonPool::host(RuntimeId::RayonOutside, &cpus, cpus[0], posts_arrive).unwrap();
     }
 
     #[test]
     fn loops() {
         let cpus = [cpus::in_order_of_use()[0]; 2];
-        RayonPool::host_worker(&cpus, loops_are_right).unwrap();
-        RayonPool::host_outside(&cpus, loops_are_right).unwrap();
+        RayonPool::host(RuntimeId::RayonWorker, &cpus, cpus[0], loops_are_right).unwrap();
+        RayonPool::host(RuntimeId::RayonOutside, &cpus, cpus[0], loops_are_right).unwrap();
         // On a thread of its own, because a thread is the first worker of one pool for good.
-        std::thread::spawn(|| RayonPool::host_unpinned(2, loops_are_right).unwrap()).join().unwrap();
+        std::thread::spawn(|| RayonPool::host(RuntimeId::RayonUnpinned, &[0; 2], 0, loops_are_right).unwrap())
+            .join()
+            .unwrap();
     }
 
     #[test]
     fn callers() {
         let cpus = [cpus::in_order_of_use()[0]; 2];
         // On a thread of its own, which is bound to a CPU and ends.
-        std::thread::spawn(move || RayonPool::host_outside(&cpus, |team| callers_are_served(team)).unwrap())
-            .join()
-            .unwrap();
+        std::thread::spawn(move || {
+            RayonPool::host(RuntimeId::RayonOutside, &cpus, cpus[0], |team| callers_are_served(team)).unwrap()
+        })
+        .join()
+        .unwrap();
     }
 }

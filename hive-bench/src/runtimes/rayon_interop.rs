@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::runtimes::Runtime;
-use crate::system::cpus;
+use crate::runtimes::rayon::pinned;
 
 pub(crate) struct HiveAndRayon {
     hive: Hive,
@@ -24,10 +24,7 @@ impl HiveAndRayon {
     /// A pool with its own threads beside the hive, on the same CPUs. The calling thread is both its first worker and
     /// the hive's queen.
     pub(crate) fn host_beside<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
-        let places = cpus.to_vec();
-        let builder = ThreadPoolBuilder::new().num_threads(cpus.len()).use_current_thread().start_handler(move |id| {
-            cpus::pin(places[id]);
-        });
+        let builder = pinned(ThreadPoolBuilder::new().num_threads(cpus.len()), cpus).use_current_thread();
         let pool = builder.build().map_err(|error| format!("no pool: {error}"))?;
         let hive = hive(cpus, false)?;
         Ok(work(&mut Self { hive, threads: cpus.len(), beside: Some(pool) }))
@@ -70,6 +67,7 @@ impl Runtime for HiveAndRayon {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::system::cpus;
 
     #[test]
     fn sums_are_right_on_one_set_of_threads_and_on_two() {

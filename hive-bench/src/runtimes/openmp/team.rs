@@ -4,7 +4,7 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::Range;
 
-use super::environment::expect_library;
+use super::expect_library;
 use crate::catalog::RuntimeId;
 use crate::catalog::{Construct, ITERATIONS};
 use crate::kernels::kernel::{Kernel, Kernels};
