@@ -16,7 +16,7 @@ type Figure = (&'static str, fn(&Prediction) -> f64);
 const FIGURES: [Figure; 4] =
     [("region", |one| one.region), ("fork", |one| one.fork), ("join", |one| one.join), ("barrier", |one| one.barrier)];
 
-/// The predictions for a size, one for each shape, in the order of `Shape::ALL`.
+/// The predictions for a size, one for each shape, in the order of their list.
 pub(super) type Row = Vec<Prediction>;
 
 /// A table for each figure, and below it which shape is ahead from which size on. The sizes ascend.

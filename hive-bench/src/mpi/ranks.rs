@@ -1,5 +1,5 @@
-//! The processes that mpirun has started. All communication between them goes through here, but for what a step needs. It
-//! is called only by the thread that has joined, between regions, as `MPI_THREAD_FUNNELED` requires.
+//! The processes that mpirun has started. All communication between them goes through here, but for what a step needs.
+//! It is called only by the thread that has joined, between regions, as `MPI_THREAD_FUNNELED` requires.
 
 use std::thread;
 

@@ -1,33 +1,25 @@
 //! Reads the file of an earlier run, gzipped or not.
 
-use std::fs;
-use std::io::Read;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use flate2::read::GzDecoder;
-
 use crate::record::results::Run;
-
-/// What every gzipped file begins with.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
+use crate::system::files;
 
 /// Reads the run from a file of `--json`. An error says why that cannot be done.
 pub(crate) fn read(path: &Path) -> Result<Run, String> {
     let at = |error: String| format!("{}: {error}", path.display());
-    let bytes = fs::read(path).map_err(|error| at(format!("cannot be read: {error}")))?;
-    parse(&bytes).map_err(at)
+    let file = File::open(path).map_err(|error| at(format!("cannot be read: {error}")))?;
+    parse(BufReader::new(file)).map_err(at)
 }
 
-fn parse(bytes: &[u8]) -> Result<Run, String> {
-    let mut unpacked = Vec::new();
-    let text = if bytes.starts_with(&GZIP) {
-        let all = GzDecoder::new(bytes).read_to_end(&mut unpacked);
-        all.map_err(|error| format!("cannot be unpacked: {error}"))?;
-        &unpacked
-    } else {
-        bytes
-    };
-    serde_json::from_slice(text).map_err(|error| format!("is not a run that `hive-bench --json` left: {error}"))
+fn parse(source: impl BufRead) -> Result<Run, String> {
+    let source = files::unpacked(source).map_err(|error| format!("cannot be read: {error}"))?;
+    serde_json::from_reader(source).map_err(|error| match error.is_io() {
+        true => format!("cannot be unpacked: {error}"),
+        false => format!("is not a run that `hive-bench --json` left: {error}"),
+    })
 }
 
 #[cfg(test)]
@@ -50,7 +42,7 @@ mod tests {
     fn a_run_comes_back_packed_or_not() {
         let text = serde_json::to_string(&run()).unwrap();
         assert_eq!(parse(text.as_bytes()), Ok(run()));
-        assert_eq!(parse(&packed(&text)), Ok(run()));
+        assert_eq!(parse(&packed(&text)[..]), Ok(run()));
     }
 
     #[test]

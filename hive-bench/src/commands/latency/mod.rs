@@ -37,8 +37,7 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
     let matrix = matrix::measure(Machine::read_name(), &places, arguments.passes.into());
     print!("{}", text(&matrix, &places));
     let Some(path) = &arguments.json else { return Ok(()) };
-    let text = serde_json::to_string(&matrix).map_err(|error| format!("the matrix cannot be written as JSON: {error}"));
-    text.and_then(|text| files::write("--json", path, &text)).map_err(Failure::Work)
+    files::write_json("--json", path, &matrix).map_err(Failure::Work)
 }
 
 /// The CPUs in the order of rows: neighbours share most. An error names the flag and says what is possible.

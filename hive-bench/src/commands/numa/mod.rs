@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::catalog::Unit;
 use crate::report::tables::{aligned, amount, number};
-use crate::run::sizes::{self, default_sizes};
+use crate::run::sizes::chosen_sizes;
 use crate::system::exit::{Failure, Outcome, fine_if};
 use crate::system::machine::Machine;
 use crate::system::{cpus, files};
@@ -61,12 +61,8 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
 fn checked(arguments: &Arguments) -> Result<(Nodes, Vec<usize>), String> {
     arguments.json.as_ref().map_or(Ok(()), |path| files::writable("--json", path))?;
     let most = cpus::in_order_of_use().len();
-    let mut sizes =
-        arguments.bees.iter().map(|size| sizes::checked_size("--bees", *size, most)).collect::<Result<Vec<_>, _>>()?;
-    sizes.sort_unstable();
-    sizes.dedup();
-    let nodes = Nodes::read()?;
-    Ok((nodes, if sizes.is_empty() { default_sizes(most) } else { sizes }))
+    let sizes = chosen_sizes("--bees", &arguments.bees, most)?;
+    Ok((Nodes::read()?, sizes))
 }
 
 fn measure(arguments: &Arguments, nodes: &Nodes, sizes: &[usize]) -> Result<Findings, String> {
@@ -84,9 +80,7 @@ fn measure(arguments: &Arguments, nodes: &Nodes, sizes: &[usize]) -> Result<Find
 fn report(arguments: &Arguments, findings: &Findings) -> Result<bool, String> {
     print!("{}", text(findings));
     if let Some(path) = &arguments.json {
-        let text = serde_json::to_string(findings)
-            .map_err(|error| format!("the figures cannot be written as JSON: {error}"))?;
-        files::write("--json", path, &text)?;
+        files::write_json("--json", path, findings)?;
     }
     Ok(findings.triad.iter().all(|bandwidth| bandwidth.refused.is_none()))
 }
