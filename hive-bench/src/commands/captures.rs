@@ -2,10 +2,13 @@
 
 use std::hint::black_box;
 
-use hive::{Hive, Pin};
+use hive::Hive;
 
+use crate::catalog::RuntimeId;
 use crate::measure::timing;
 use crate::report::tables::{aligned, number};
+use crate::runtimes::hive::HiveTeam;
+use crate::runtimes::loops::Loops;
 use crate::system::cpus;
 use crate::system::exit::{Failure, Outcome};
 use crate::system::machine::Machine;
@@ -31,7 +34,8 @@ trait Captures {
 }
 
 struct Spmd<'a>(&'a Hive);
-struct ParFor<'a>(&'a Hive);
+/// A loop over blocks: `par_for`, or the rival's.
+struct Blocks<'a, L>(&'a mut L);
 
 impl Captures for Spmd<'_> {
     fn run<const N: usize>(&mut self, words: [usize; N]) {
@@ -41,19 +45,9 @@ impl Captures for Spmd<'_> {
     }
 }
 
-impl Captures for ParFor<'_> {
+impl<L: Loops> Captures for Blocks<'_, L> {
     fn run<const N: usize>(&mut self, words: [usize; N]) {
-        self.0.par_for(0..INDICES, move |range, _| {
-            black_box(range.start + words[N - 1]);
-        });
-    }
-}
-
-#[cfg(feature = "forkunion")]
-impl Captures for crate::runtimes::forkunion::ForkUnionPool {
-    fn run<const N: usize>(&mut self, words: [usize; N]) {
-        use crate::runtimes::loops::Loops;
-        self.blocks(INDICES, move |range| {
+        self.0.blocks(INDICES, move |range| {
             black_box(range.start + words[N - 1]);
         });
     }
@@ -63,11 +57,10 @@ impl Captures for crate::runtimes::forkunion::ForkUnionPool {
 type Row = (&'static str, [f64; WORDS.len()]);
 
 fn rows(cpus: &[usize]) -> Result<Vec<Row>, String> {
-    let hive = Hive::builder().bees(2).pin(Pin::Cpus(cpus.to_vec())).pin_queen(true).build();
-    let hive = hive.map_err(|error| format!("no hive: {error}"))?;
-    let mut rows = vec![("spmd", nanoseconds(Spmd(&hive))), ("par_for", nanoseconds(ParFor(&hive)))];
-    // Its worker would poll beside the next runtime.
-    drop(hive);
+    // The hive ends here, because its worker would poll beside the next runtime.
+    let mut rows = HiveTeam::host(RuntimeId::Hive, cpus, None, |team| {
+        vec![("spmd", nanoseconds(Spmd(&team.hive))), ("par_for", nanoseconds(Blocks(team)))]
+    })?;
     rows.extend(with_forkunion(cpus)?);
     Ok(rows)
 }
@@ -75,18 +68,12 @@ fn rows(cpus: &[usize]) -> Result<Vec<Row>, String> {
 #[cfg(feature = "forkunion")]
 fn with_forkunion(cpus: &[usize]) -> Result<Option<Row>, String> {
     use crate::runtimes::forkunion::ForkUnionPool;
-    ForkUnionPool::host(cpus, |pool| Some(("forkunion", nanoseconds(pool))))
+    ForkUnionPool::host(cpus, |pool| Some(("forkunion", nanoseconds(Blocks(pool)))))
 }
 
 #[cfg(not(feature = "forkunion"))]
 fn with_forkunion(_cpus: &[usize]) -> Result<Option<Row>, String> {
     Ok(None)
-}
-
-impl<T: Captures> Captures for &mut T {
-    fn run<const N: usize>(&mut self, words: [usize; N]) {
-        T::run(self, words);
-    }
 }
 
 fn nanoseconds(mut by: impl Captures) -> [f64; WORDS.len()] {

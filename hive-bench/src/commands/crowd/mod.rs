@@ -14,7 +14,7 @@ use crate::catalog::names;
 use crate::kernels::roots;
 use crate::report::tables::{aligned, number, or_dash};
 use crate::run::own_process;
-use crate::run::rounds::Rounds;
+use crate::run::rounds::{self, Rounds};
 use crate::runtimes::forkunion;
 use crate::stats::median;
 use crate::system::cpus;
@@ -55,58 +55,41 @@ pub(super) fn seconds(text: &str) -> Result<f64, String> {
     seconds.ok_or_else(|| "name seconds above 0, up to 3600, such as 1 or 0.2".to_owned())
 }
 
-/// A scene and a length of work, with what was measured in each round, a figure for each way.
-struct Row {
-    scene: Scene,
-    work_us: u32,
-    rounds: Vec<Vec<Option<Measured>>>,
-}
+/// A scene and a length of work in microseconds, with what was measured in each round, a figure for each way.
+type Row = rounds::Row<(Scene, u32), Measured>;
 
 /// Measures and prints. A way that fails in a scene does not keep the others from being measured.
 pub(crate) fn main(arguments: &Arguments) -> Outcome {
-    let (mut rows, second) = rows(arguments, &cpus::in_order_of_use()).map_err(Failure::Usage)?;
+    let second = cpus::in_order_of_use().get(1).copied();
+    let rows = rows(arguments, second).map_err(Failure::Usage)?;
     let ways = Way::present();
     // Once for all: a process that found it out by itself, beside others, would run a shorter loop.
     let indices_a_ms = roots::count_for(Duration::from_millis(1));
     let indices = |us: u32| (indices_a_ms as u64 * u64::from(us)).div_ceil(1000) as usize;
-    let rounds = Rounds {
-        rounds: arguments.rounds,
-        rows: rows.len(),
-        ways: ways.len(),
-        each: START + Duration::from_secs_f64(arguments.seconds),
-    };
-    let name = |row: usize, way: usize| {
-        format!("{}: {} of {} us", ways[way].name(), rows[row].scene.name(), rows[row].work_us)
-    };
-    let (all, fine) = rounds.measure(name, |row, way| {
-        let scene = rows[row].scene;
+    let rounds = Rounds { rounds: arguments.rounds, each: START + Duration::from_secs_f64(arguments.seconds) };
+    let name = |(scene, us): (Scene, u32), way: Way| format!("{}: {} of {us} us", way.name(), scene.name());
+    let (rows, fine) = rounds.measure(rows, &ways, name, |(scene, us), way| {
         let job = Job {
-            way: ways[way],
+            way,
             threads: scene.threads(),
-            indices: indices(rows[row].work_us),
+            indices: indices(us),
             serial: indices(scene.serial_us()),
             begin: SystemTime::now() + START,
             seconds: arguments.seconds,
         };
         measure(scene, &job, second)
     });
-    rows.iter_mut().zip(all).for_each(|(row, rounds)| row.rounds = rounds);
     print!("{}", text(&Machine::read_name(), &ways, &rows));
     fine_if(fine)
 }
 
-/// The rows, still empty, and the second CPU if there is one. An error names the flag.
-fn rows(arguments: &Arguments, cpus: &[usize]) -> Result<(Vec<Row>, Option<usize>), String> {
-    let second = cpus.get(1).copied();
+/// The scenes and lengths of work. An error names the flag.
+fn rows(arguments: &Arguments, second: Option<usize>) -> Result<Vec<(Scene, u32)>, String> {
     let wanted = if arguments.scene.is_empty() { Scene::value_variants() } else { &arguments.scene };
     if let Some(scene) = wanted.iter().find(|scene| scene.binds_busy() && second.is_none()) {
         return Err(format!("--scene {}: this process may use one CPU only, and there is no second", scene.name()));
     }
-    let of_scene = |scene: &Scene| {
-        let scene = *scene;
-        arguments.work.iter().map(move |&work_us| Row { scene, work_us, rounds: Vec::new() })
-    };
-    Ok((wanted.iter().flat_map(of_scene).collect(), second))
+    Ok(wanted.iter().flat_map(|&scene| arguments.work.iter().map(move |&us| (scene, us))).collect())
 }
 
 /// Has one job done, by as many processes at once as the scene wants, beside a busy one if it wants that.
@@ -215,11 +198,11 @@ impl Way {
 /// A row for each scene and length of work, and a column for each way.
 fn text(machine: &str, ways: &[Way], rows: &[Row]) -> String {
     let header = ["scene", "us", "loops/s"].into_iter().chain(ways.iter().map(|way| way.name())).map(str::to_owned);
-    let cells = rows.iter().map(|row| {
-        let references: Vec<f64> = row.rounds.iter().filter_map(|round| reference(ways, round)).collect();
+    let cells = rows.iter().map(|((scene, us), rounds)| {
+        let references: Vec<f64> = rounds.iter().filter_map(|round| reference(ways, round)).collect();
         let reference = or_dash(median(&references).map(|rate| format!("{rate:.0}")));
-        let cells = (0..ways.len()).map(|way| cell(ways, way, row));
-        [row.scene.name(), row.work_us.to_string(), reference].into_iter().chain(cells).collect::<Vec<_>>()
+        let cells = (0..ways.len()).map(|way| cell(ways, way, rounds));
+        [scene.name(), us.to_string(), reference].into_iter().chain(cells).collect::<Vec<_>>()
     });
     format!(
         "loops a second on {machine}, as a multiple of the better of plain loop and Rayon (loops/s), and in brackets \
@@ -235,8 +218,8 @@ fn reference(ways: &[Way], round: &[Option<Measured>]) -> Option<f64> {
 }
 
 /// A multiple is taken within its round, because the machine is not the same in all of them.
-fn cell(ways: &[Way], way: usize, row: &Row) -> String {
-    let figures = row.rounds.iter().filter_map(|round| {
+fn cell(ways: &[Way], way: usize, rounds: &[Vec<Option<Measured>>]) -> String {
+    let figures = rounds.iter().filter_map(|round| {
         let Measured { loops_a_second, p999_us } = round[way]?;
         Some((loops_a_second / reference(ways, round)?, p999_us))
     });
@@ -260,7 +243,7 @@ mod tests {
     fn check(line: &[&str], cpus: &[usize]) -> Result<Vec<(Scene, u32)>, String> {
         let line = iter::once("crowd").chain(line.iter().copied());
         let arguments = Line::try_parse_from(line).map_err(|error| error.to_string())?.arguments;
-        Ok(rows(&arguments, cpus)?.0.iter().map(|row| (row.scene, row.work_us)).collect())
+        rows(&arguments, cpus.get(1).copied())
     }
 
     #[test]
@@ -303,7 +286,7 @@ mod tests {
             vec![one(100.0), one(200.0), one(220.0), None],
             vec![None, one(400.0), one(480.0), None],
         ];
-        let text = text("a machine", &ways, &[Row { scene: Scene::Bound, work_us: 10, rounds }]);
+        let text = text("a machine", &ways, &[((Scene::Bound, 10), rounds)]);
         assert!(text.lines().next().is_some_and(|line| line.contains("a machine")), "{text}");
         let last = text.lines().last().unwrap_or_default();
         let words: Vec<_> = last.split_whitespace().collect();

@@ -14,7 +14,7 @@ use crate::commands::crowd::busy::Busy;
 use crate::commands::crowd::seconds;
 use crate::report::tables::{aligned, number, or_dash};
 use crate::run::own_process;
-use crate::run::rounds::Rounds;
+use crate::run::rounds::{self, Rounds};
 use crate::stats::{Spread, median};
 use crate::system::exit::{Outcome, fine_if};
 use crate::system::machine::Machine;
@@ -41,38 +41,21 @@ pub(crate) struct Arguments {
     scene: Vec<Scene>,
 }
 
-/// A program in a scene, with what was measured in each round, a figure for each way.
-struct Row {
-    program: Name,
-    scene: Scene,
-    rounds: Vec<Vec<Measured>>,
-}
+/// A program in a scene, with what was measured in each round, a figure for each way. There is none where that failed,
+/// and no time where the program has no such way.
+type Row = rounds::Row<(Name, Scene), Measured>;
 
 /// Measures and prints. A way that fails does not keep the others from being measured.
 pub(crate) fn main(arguments: &Arguments) -> Outcome {
-    let mut rows = rows(arguments);
+    let scenes = all_or(&arguments.scene);
+    let rows = all_or(&arguments.program).iter().flat_map(|&program| scenes.iter().map(move |&scene| (program, scene)));
     let (seconds, number) = if arguments.quick { (1e-3, 1) } else { (arguments.seconds, arguments.rounds) };
-    let each = Duration::from_secs_f64(1.2 * seconds + 0.05);
-    let rounds = Rounds { rounds: number, rows: rows.len(), ways: Way::ALL.len(), each };
-    let title =
-        |row: usize, way: usize| format!("{:?}: {}, {}", Way::ALL[way], name(rows[row].program), name(rows[row].scene));
-    let (all, fine) = rounds.measure(title, |row, way| {
-        let Row { program, scene, .. } = rows[row];
-        measure(&Job { program, scene, way: Way::ALL[way], seconds })
-    });
-    for (row, rounds) in rows.iter_mut().zip(all) {
-        row.rounds = rounds.into_iter().map(|round| round.into_iter().map(Option::flatten).collect()).collect();
-    }
+    let rounds = Rounds { rounds: number, each: Duration::from_secs_f64(1.2 * seconds + 0.05) };
+    let title = |(program, scene): (Name, Scene), way: Way| format!("{way:?}: {}, {}", name(program), name(scene));
+    let (rows, fine) =
+        rounds.measure(rows, &Way::ALL, title, |(program, scene), way| measure(&Job { program, scene, way, seconds }));
     print!("{}", text(&Machine::read_name(), &rows));
     fine_if(fine)
-}
-
-/// The rows, still empty.
-fn rows(arguments: &Arguments) -> Vec<Row> {
-    let programs = all_or(&arguments.program);
-    let of_program =
-        |&program: &Name| all_or(&arguments.scene).iter().map(move |&scene| Row { program, scene, rounds: Vec::new() });
-    programs.iter().flat_map(of_program).collect()
 }
 
 fn all_or<T: ValueEnum>(chosen: &[T]) -> &[T] {
@@ -119,7 +102,7 @@ pub(super) fn name(value: impl ValueEnum) -> String {
 }
 
 /// A ratio within a round, because the machine is not the same in all of them.
-type Ratio = fn(&[Measured]) -> Measured;
+type Ratio = fn(&[Option<Measured>]) -> Measured;
 
 const COLUMNS: [(&str, Ratio); 5] = [
     ("rayon", |round| ratio(of(round, Way::Rayon), of(round, Way::Plain))),
@@ -131,12 +114,12 @@ const COLUMNS: [(&str, Ratio); 5] = [
 /// The column whose worst is told.
 const JUDGED: usize = 3;
 
-fn of(round: &[Measured], way: Way) -> Measured {
-    round.get(way as usize).copied().flatten()
+fn of(round: &[Option<Measured>], way: Way) -> Measured {
+    round.get(way as usize).copied().flatten().flatten()
 }
 
 /// The better of plain loops and Rayon.
-fn better(round: &[Measured]) -> Measured {
+fn better(round: &[Option<Measured>]) -> Measured {
     Some(of(round, Way::Plain)?.min(of(round, Way::Rayon)?))
 }
 
@@ -144,8 +127,8 @@ fn ratio(one: Measured, other: Measured) -> Measured {
     Some(one? / other?)
 }
 
-fn spread(row: &Row, column: usize) -> Option<Spread> {
-    let ratios: Vec<f64> = row.rounds.iter().filter_map(|round| COLUMNS[column].1(round)).collect();
+fn spread((_, rounds): &Row, column: usize) -> Option<Spread> {
+    let ratios: Vec<f64> = rounds.iter().filter_map(|round| COLUMNS[column].1(round)).collect();
     Spread::of(&ratios)
 }
 
@@ -156,11 +139,12 @@ fn text(machine: &str, rows: &[Row]) -> String {
         first.into_iter().chain((0..COLUMNS.len()).map(|column| or_dash(figure(column)))).collect::<Vec<_>>()
     };
     let programs = rows.iter().map(|row| {
-        let plain: Vec<f64> = row.rounds.iter().filter_map(|round| of(round, Way::Plain)).collect();
-        let first = [name(row.program), name(row.scene), or_dash(median(&plain).map(number))];
+        let ((program, scene), rounds) = row;
+        let plain: Vec<f64> = rounds.iter().filter_map(|round| of(round, Way::Plain)).collect();
+        let first = [name(*program), name(*scene), or_dash(median(&plain).map(number))];
         line(first, &|column| spread(row, column).map(cell))
     });
-    let scenes = Scene::value_variants().iter().filter(|scene| rows.iter().any(|row| row.scene == **scene));
+    let scenes = Scene::value_variants().iter().filter(|scene| rows.iter().any(|((_, of), _)| of == *scene));
     let means = scenes.map(|&scene| {
         let first = ["mean".to_owned(), name(scene), String::new()];
         line(first, &|column| mean(rows, scene, column).map(|mean| format!("{mean:.2}")))
@@ -181,15 +165,15 @@ fn cell(spread: Spread) -> String {
 
 /// The geometric mean of the programs in a scene.
 fn mean(rows: &[Row], scene: Scene, column: usize) -> Option<f64> {
-    let in_scene = rows.iter().filter(|row| row.scene == scene);
+    let in_scene = rows.iter().filter(|((_, of), _)| *of == scene);
     let logarithms: Vec<f64> = in_scene.filter_map(|row| Some(spread(row, column)?.median.ln())).collect();
     (!logarithms.is_empty()).then(|| (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp())
 }
 
 fn worst(rows: &[Row]) -> String {
     let all = rows.iter().filter_map(|row| Some((spread(row, JUDGED)?.median, row)));
-    all.max_by(|one, other| one.0.total_cmp(&other.0)).map_or_else(String::new, |(worst, row)| {
-        let (program, scene) = (name(row.program), name(row.scene));
+    all.max_by(|one, other| one.0.total_cmp(&other.0)).map_or_else(String::new, |(worst, ((program, scene), _))| {
+        let (program, scene) = (name(*program), name(*scene));
         format!("worst: a hive's loops take {worst:.2} of the better of plain loops and Rayon in {program}, {scene}\n")
     })
 }
@@ -200,7 +184,9 @@ mod tests {
 
     #[test]
     fn ratios_are_taken_within_rounds_and_the_worst_is_told() {
-        let row = |program, scene, rounds| Row { program, scene, rounds };
+        let row = |program, scene, rounds: Vec<Vec<Measured>>| -> Row {
+            ((program, scene), rounds.into_iter().map(|round| round.into_iter().map(Some).collect()).collect())
+        };
         let rows = [
             // The better is Rayon in one round, and the plain loop in the other.
             row(
