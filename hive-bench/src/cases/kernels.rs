@@ -14,7 +14,7 @@ use crate::kernels::shares::placed;
 use crate::kernels::sparse::{Product, System};
 use crate::kernels::stencil::Stencil;
 use crate::kernels::stream::{Operation, Stream};
-use crate::kernels::triad::{Triad, b_at, c_at};
+use crate::kernels::triad::{Triad, a_at, b_at};
 use crate::measure::timing;
 use crate::record::{Budget, Job};
 use crate::runtimes::Runtime;
@@ -96,7 +96,7 @@ fn in_samples<R: Runtime + Kernels, K: Kernel>(
 
 fn triad(runtime: &mut impl Runtime, job: &Job) -> Samples {
     let len = job.case.triad_len().ok_or("this case has no arrays")?;
-    let (a, b, c) = (placed(runtime, len, |_| -1.0), placed(runtime, len, b_at), placed(runtime, len, c_at));
+    let (a, b, c) = (placed(runtime, len, |_| -1.0), placed(runtime, len, a_at), placed(runtime, len, b_at));
     let mut arrays = Triad { a, b, c };
     let samples = timing::batches(&job.budget, |times| runtime.triads(times, &mut arrays));
     arrays.check().map(|()| samples)

@@ -1,8 +1,8 @@
 //! What the cases have in common: what they come to, how answers are checked, and work that is given as a time.
 
-use std::fmt::Display;
 use std::thread;
 
+pub(super) use crate::kernels::check;
 use crate::kernels::roots;
 use crate::record::{Job, Measured};
 use crate::system::cpus;
@@ -25,9 +25,4 @@ pub(crate) fn numbers_alone(job: &Job) -> Option<usize> {
 /// The same, found out earlier if possible.
 pub(super) fn numbers(job: &Job, measured: &Measured) -> Result<usize, String> {
     measured.loop_len.or_else(|| numbers_alone(job)).ok_or_else(|| "this case's work is not given as a time".to_owned())
-}
-
-/// An error unless what was computed is what it should be.
-pub(super) fn check<T: PartialEq + Display>(what: &str, is: T, should_be: T) -> Result<(), String> {
-    if is == should_be { Ok(()) } else { Err(format!("wrong answer: {what} is {is}, not {should_be}")) }
 }

@@ -7,11 +7,13 @@ use hive::Hive;
 use crate::catalog::RuntimeId;
 use crate::measure::timing;
 use crate::report::tables::{aligned, number};
+#[cfg(feature = "forkunion")]
+use crate::runtimes::forkunion::ForkUnionPool;
 use crate::runtimes::hive::HiveTeam;
 use crate::runtimes::loops::Loops;
 use crate::system::cpus;
 use crate::system::exit::{Failure, Outcome};
-use crate::system::machine::Machine;
+use crate::system::machine;
 
 /// How many words the bodies capture.
 const WORDS: [usize; 5] = [1, 2, 4, 8, 16];
@@ -24,7 +26,7 @@ pub(crate) fn main() -> Outcome {
     // On a machine with one CPU the two share it.
     let cpus: Vec<usize> = cpus::in_order_of_use().into_iter().cycle().take(2).collect();
     let rows = rows(&cpus).map_err(Failure::Work)?;
-    print!("{}", text(&Machine::read_name(), &rows));
+    print!("{}", text(&machine::processor(), &rows));
     Ok(())
 }
 
@@ -58,22 +60,12 @@ type Row = (&'static str, [f64; WORDS.len()]);
 
 fn rows(cpus: &[usize]) -> Result<Vec<Row>, String> {
     // The hive ends here, because its worker would poll beside the next runtime.
-    let mut rows = HiveTeam::host(RuntimeId::Hive, cpus, None, |team| {
+    let rows = HiveTeam::host(RuntimeId::Hive, cpus, None, |team| {
         vec![("spmd", nanoseconds(Spmd(&team.hive))), ("par_for", nanoseconds(Blocks(team)))]
     })?;
-    rows.extend(with_forkunion(cpus)?);
+    #[cfg(feature = "forkunion")]
+    let rows = [rows, ForkUnionPool::host(cpus, |pool| vec![("forkunion", nanoseconds(Blocks(pool)))])?].concat();
     Ok(rows)
-}
-
-#[cfg(feature = "forkunion")]
-fn with_forkunion(cpus: &[usize]) -> Result<Option<Row>, String> {
-    use crate::runtimes::forkunion::ForkUnionPool;
-    ForkUnionPool::host(cpus, |pool| Some(("forkunion", nanoseconds(Blocks(pool)))))
-}
-
-#[cfg(not(feature = "forkunion"))]
-fn with_forkunion(_cpus: &[usize]) -> Result<Option<Row>, String> {
-    Ok(None)
 }
 
 fn nanoseconds(mut by: impl Captures) -> [f64; WORDS.len()] {

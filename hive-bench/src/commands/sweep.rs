@@ -13,7 +13,7 @@ use crate::record::Budget;
 use crate::report::tables::{aligned, number};
 use crate::stats::median;
 use crate::system::exit::{Failure, Outcome};
-use crate::system::machine::Machine;
+use crate::system::machine;
 
 /// The calls, after the plain loop.
 const CALLS: [&str; 2] = ["par_for", "par_reduce"];
@@ -45,7 +45,7 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
     let pause = arguments.pause.map(|us| Duration::from_micros(us.into()));
     let points: Vec<Point> = (0..=MOST).map(|power| point(&hive, 1 << power, pause)).collect();
     let when = arguments.pause.map_or_else(|| "back to back".to_owned(), |us| format!("after {us} us of sleep each"));
-    print!("{}", text(&Machine::read_name(), &when, &points));
+    print!("{}", text(&machine::processor(), &when, &points));
     Ok(())
 }
 

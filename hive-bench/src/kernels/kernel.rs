@@ -8,9 +8,14 @@ use crate::runtimes::loops::Loops;
 
 /// Data, and steps over it. The answer does not depend on which thread does which part of a step.
 pub(crate) trait Kernel {
-    /// So many steps, each one parallel loop or more. The bodies of the loops are in Rust or in C (`c/kernels`); the
-    /// team of `by` hands the indices out.
-    fn run<const IN_C: bool>(&mut self, by: &mut impl Loops, steps: u64);
+    /// A step: one parallel loop or more. The bodies of the loops are in Rust or in C (`c/kernels`); the team of `by`
+    /// hands the indices out.
+    fn step<const IN_C: bool>(&mut self, by: &mut impl Loops);
+
+    /// So many steps.
+    fn run<const IN_C: bool>(&mut self, by: &mut impl Loops, steps: u64) {
+        (0..steps).for_each(|_| self.step::<IN_C>(by));
+    }
 
     /// How many units a step has; the figure of the case is the time of one unit.
     fn units(&self) -> u64 {

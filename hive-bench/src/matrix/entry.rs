@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use crate::catalog::names;
+
 /// One number of a matrix; the first row and the first column are 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Entry {
@@ -10,22 +12,15 @@ pub(crate) struct Entry {
     pub(crate) value: f64,
 }
 
-/// What the entries below the diagonal say of those above.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Symmetry {
-    General,
-    Symmetric,
+names! {
+    /// What the entries below the diagonal say of those above.
+    Symmetry {
+        General "general";
+        Symmetric "symmetric";
+    }
 }
 
 impl Symmetry {
-    /// As a header has it.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::General => "general",
-            Self::Symmetric => "symmetric",
-        }
-    }
-
     /// The entry on the other side of the diagonal that `entry` stands for.
     pub(crate) fn image(self, entry: Entry) -> Option<Entry> {
         let Entry { row, column, value } = entry;

@@ -93,8 +93,8 @@ impl Header {
             "pattern" => true,
             _ => return None,
         };
-        let known = [Symmetry::General, Symmetry::Symmetric];
-        Some(Self { is_pattern, symmetry: known.into_iter().find(|known| known.name() == symmetry)? })
+        let symmetry = Symmetry::ALL.iter().copied().find(|known| known.name() == symmetry)?;
+        Some(Self { is_pattern, symmetry })
     }
 
     /// An error says what is expected instead.

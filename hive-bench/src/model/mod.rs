@@ -13,7 +13,6 @@ use clap::Args;
 
 use crate::system::exit::{Failure, Outcome};
 use costs::Costs;
-use latency::Latency;
 use machine::Cpu;
 use predict::Team;
 use report::Row;
@@ -49,7 +48,7 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
 fn forecast(arguments: &Arguments) -> Result<String, String> {
     let Arguments { machine, latency, cores, costs } = arguments;
     let cpus = machine::in_order_of_use(&machine::read(machine)?);
-    let one_way = Latency::read(latency)?.one_way(&cpus)?;
+    let one_way = latency::one_way(latency, &cpus)?;
     let mut rows: Vec<Row> = Vec::new();
     for size in sizes(cores, &cpus)? {
         let one_way: Vec<Vec<u64>> = one_way[..size].iter().map(|row| row[..size].to_vec()).collect();

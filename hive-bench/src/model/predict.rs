@@ -112,6 +112,7 @@ fn nanoseconds(picoseconds: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::latency;
 
     /// Clusters of four, two to a node, at 40, 110 and 230 ns.
     fn machine(count: usize) -> (Vec<Cpu>, Vec<Vec<u64>>) {
@@ -123,8 +124,7 @@ mod tests {
             package: k as u64 / 8,
         };
         let cpus: Vec<Cpu> = (0..count).map(cpu).collect();
-        let table = crate::model::latency::Latency::read("cluster=40,node=110,far=230").unwrap();
-        let one_way = table.one_way(&cpus).unwrap();
+        let one_way = latency::one_way("cluster=40,node=110,far=230", &cpus).unwrap();
         (cpus, one_way)
     }
 
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn the_filed_run_is_within_a_fifth() {
         let (cpus, _) = machine(2);
-        let one_way = crate::model::latency::Latency::read("far=51").unwrap().one_way(&cpus).unwrap();
+        let one_way = latency::one_way("far=51", &cpus).unwrap();
         let two = Team { cpus: &cpus, one_way: &one_way, costs: &Costs::default() }.predict(Shape::Flat);
         assert!((two.region / 56.0 - 1.0).abs() <= 0.2 && (two.barrier / 26.0 - 1.0).abs() <= 0.2, "{two:?}");
     }

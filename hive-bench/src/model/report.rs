@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use super::predict::Prediction;
 use super::shape::Shape;
-use crate::catalog::Unit;
 use crate::report::tables::{aligned, tick};
 
 /// A shape that is ahead by less than this counts as level.
@@ -42,7 +41,7 @@ pub(super) fn text(rows: &[Row]) -> String {
 /// With few digits: three are already more than the model knows.
 fn tick_of(nanoseconds: f64) -> String {
     let unit = 10_f64.powf((nanoseconds.max(1.0).log10() - 2.0).floor());
-    tick((nanoseconds / unit).round() * unit, Unit::Nanoseconds)
+    tick((nanoseconds / unit).round() * unit)
 }
 
 /// From which size on one shape is ahead of another, and stays so.

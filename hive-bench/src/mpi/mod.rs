@@ -51,7 +51,7 @@ struct Terms {
 }
 
 /// The ranks and the hive that solve a problem.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 struct Setting<'r> {
     ranks: &'r Ranks,
     hive: &'r Hive,

@@ -117,12 +117,6 @@ impl Drop for Ranks {
     }
 }
 
-impl std::fmt::Debug for Ranks {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "rank {} of {}", self.rank(), self.count())
-    }
-}
-
 /// The number as an integer of MPI.
 ///
 /// # Panics

@@ -3,6 +3,8 @@
 
 use std::hint::black_box;
 
+use crate::kernels;
+
 /// What is inside a construct: a function of any length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delay {
@@ -28,6 +30,5 @@ pub(crate) extern "C" fn work(length: u64) {
 
 /// Whether `times` reductions over so many threads have the right total.
 pub(crate) fn check(total: f64, times: u64, threads: usize) -> Result<(), String> {
-    let expected = times as f64 * threads as f64;
-    if total == expected { Ok(()) } else { Err(format!("wrong answer: {times} sums of {threads} ones are {total}")) }
+    kernels::check(&format!("the total of {times} sums of {threads} ones"), total, times as f64 * threads as f64)
 }

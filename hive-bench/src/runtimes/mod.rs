@@ -2,6 +2,7 @@
 
 pub(crate) mod chili;
 pub(crate) mod constructs;
+#[cfg(feature = "forkunion")]
 pub(crate) mod forkunion;
 pub(crate) mod hive;
 #[cfg(openmp_compiled)]
@@ -23,7 +24,7 @@ pub(crate) use runtime::{CANNOT, Runtime};
 /// Whether a runtime can be had here; if not, why.
 pub(crate) fn availability(runtime: RuntimeId) -> Result<(), String> {
     match runtime {
-        RuntimeId::ForkUnion => forkunion::availability(),
+        RuntimeId::ForkUnion if !cfg!(feature = "forkunion") => Err("built without the feature forkunion".to_owned()),
         RuntimeId::HiveBesideRayon if !cfg!(feature = "rayon-interop") => {
             Err("built without the feature rayon-interop".to_owned())
         }

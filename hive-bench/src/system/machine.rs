@@ -44,11 +44,6 @@ impl Machine {
         let hive_report = start::ask("hive-report", &[]).unwrap_or_else(|error| error);
         Self { processor: processor(), system: system(), cpus, hive_report }
     }
-
-    /// The processor's name alone.
-    pub(crate) fn read_name() -> String {
-        processor()
-    }
 }
 
 impl Build {
@@ -58,7 +53,8 @@ impl Build {
     }
 }
 
-fn processor() -> String {
+/// The processor's name alone.
+pub(crate) fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = text.lines().find_map(|line| line.strip_prefix("model name"));
     name.map_or_else(|| std::env::consts::ARCH.to_owned(), |name| name.trim_start_matches([' ', '\t', ':']).to_owned())

@@ -10,16 +10,16 @@ use std::{iter, thread};
 use clap::{Args, ValueEnum, value_parser};
 use serde::{Deserialize, Serialize};
 
-use crate::catalog::names;
+use crate::catalog::{RuntimeId, names};
 use crate::kernels::roots;
 use crate::report::tables::{aligned, number, or_dash};
 use crate::run::own_process;
 use crate::run::rounds::{self, Rounds};
-use crate::runtimes::forkunion;
+use crate::runtimes;
 use crate::stats::median;
 use crate::system::cpus;
 use crate::system::exit::{Failure, Outcome, fine_if};
-use crate::system::machine::Machine;
+use crate::system::machine;
 use busy::Busy;
 use runner::{Job, Measured};
 
@@ -79,7 +79,7 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
         };
         measure(scene, &job, second)
     });
-    print!("{}", text(&Machine::read_name(), &ways, &rows));
+    print!("{}", text(&machine::processor(), &ways, &rows));
     fine_if(fine)
 }
 
@@ -185,7 +185,7 @@ impl Way {
     /// All that this build has, in the order of columns.
     pub(super) fn present() -> Vec<Self> {
         let mut ways = vec![Self::Plain, Self::Rayon, Self::ParFor, Self::ParReduce, Self::Spmd, Self::ParForUnbound];
-        ways.extend(forkunion::availability().ok().map(|()| Self::ForkUnion));
+        ways.extend(runtimes::availability(RuntimeId::ForkUnion).ok().map(|()| Self::ForkUnion));
         ways
     }
 

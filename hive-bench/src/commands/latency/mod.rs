@@ -10,7 +10,7 @@ use clap::{Args, value_parser};
 use crate::report::tables::{aligned, number, or_dash};
 use crate::stats::median;
 use crate::system::exit::{Failure, Outcome};
-use crate::system::machine::Machine;
+use crate::system::machine;
 use crate::system::topology::Distance;
 use crate::system::topology::Place;
 use crate::system::{cpus, files, topology};
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
 /// Measures, prints and stores.
 pub(crate) fn main(arguments: &Arguments) -> Outcome {
     let places = chosen(arguments).map_err(Failure::Usage)?;
-    let matrix = matrix::measure(Machine::read_name(), &places, arguments.passes.into());
+    let matrix = matrix::measure(machine::processor(), &places, arguments.passes.into());
     print!("{}", text(&matrix, &places));
     let Some(path) = &arguments.json else { return Ok(()) };
     files::write_json("--json", path, &matrix).map_err(Failure::Work)

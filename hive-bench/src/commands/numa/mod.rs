@@ -13,7 +13,7 @@ use crate::catalog::Unit;
 use crate::report::tables::{aligned, amount, number};
 use crate::run::sizes::chosen_sizes;
 use crate::system::exit::{Failure, Outcome, fine_if};
-use crate::system::machine::Machine;
+use crate::system::machine;
 use crate::system::{cpus, files};
 use constructs::{Cost, Resize};
 use nodes::Nodes;
@@ -68,7 +68,7 @@ fn checked(arguments: &Arguments) -> Result<(Nodes, Vec<usize>), String> {
 fn measure(arguments: &Arguments, nodes: &Nodes, sizes: &[usize]) -> Result<Findings, String> {
     let array_bytes = arguments.size.map_or_else(|| nodes.array_bytes(), |mebibytes| mebibytes << 20);
     Ok(Findings {
-        machine: Machine::read_name(),
+        machine: machine::processor(),
         memory_nodes: nodes.with_memory().collect(),
         array_bytes,
         triad: triad::measure(nodes, array_bytes as usize / size_of::<f64>(), arguments.rounds.into()),

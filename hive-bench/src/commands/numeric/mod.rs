@@ -17,7 +17,7 @@ use crate::run::own_process;
 use crate::run::rounds::{self, Rounds};
 use crate::stats::{Spread, median};
 use crate::system::exit::{Outcome, fine_if};
-use crate::system::machine::Machine;
+use crate::system::machine;
 use programs::Name;
 use runner::{Job, Measured};
 
@@ -54,7 +54,7 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
     let title = |(program, scene): (Name, Scene), way: Way| format!("{way:?}: {}, {}", name(program), name(scene));
     let (rows, fine) =
         rounds.measure(rows, &Way::ALL, title, |(program, scene), way| measure(&Job { program, scene, way, seconds }));
-    print!("{}", text(&Machine::read_name(), &rows));
+    print!("{}", text(&machine::processor(), &rows));
     fine_if(fine)
 }
 
