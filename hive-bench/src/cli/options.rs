@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use clap::ValueEnum;
 
 use crate::catalog::{Case, RuntimeId};
-use crate::cli::flags::Flags;
+use crate::cli::Flags;
 use crate::record::{Budget, Given};
 use crate::run::plan::{Rounds, Wanted};
 use crate::run::sizes::chosen_sizes;

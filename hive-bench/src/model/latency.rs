@@ -3,13 +3,12 @@
 use std::path::Path;
 
 use super::costs::{named_number, picoseconds};
-use super::machine::Cpu;
 use crate::commands::latency::Matrix;
-use crate::system::topology::Distance;
+use crate::system::topology::{Distance, Place};
 
 /// Picoseconds of a transfer, for each pair: half a round trip. `what` names a file with a matrix, or is a table such as
 /// `core=10,cluster=40,node=110,far=230`.
-pub(super) fn one_way(what: &str, cpus: &[Cpu]) -> Result<Vec<Vec<u64>>, String> {
+pub(super) fn one_way(what: &str, cpus: &[Place]) -> Result<Vec<Vec<u64>>, String> {
     let is_table = what.contains('=') && !Path::new(what).exists();
     let one_way = if is_table { by_table(what, cpus) } else { by_file(Path::new(what), cpus) };
     one_way.map_err(|error| format!("--latency {what}: {error}"))
@@ -20,18 +19,18 @@ fn of_pairs(count: usize, round_trip: impl Fn(usize, usize) -> f64) -> Vec<Vec<u
     (0..count).map(|one| (0..count).map(|other| of_pair(one, other)).collect()).collect()
 }
 
-fn by_table(text: &str, cpus: &[Cpu]) -> Result<Vec<Vec<u64>>, String> {
+fn by_table(text: &str, cpus: &[Place]) -> Result<Vec<Vec<u64>>, String> {
     let table = table(text)?;
-    Ok(of_pairs(cpus.len(), |one, other| table[cpus[one].distance_to(&cpus[other]) as usize]))
+    Ok(of_pairs(cpus.len(), |one, other| table[Distance::between(&cpus[one], &cpus[other]) as usize]))
 }
 
-fn by_file(path: &Path, cpus: &[Cpu]) -> Result<Vec<Vec<u64>>, String> {
+fn by_file(path: &Path, cpus: &[Place]) -> Result<Vec<Vec<u64>>, String> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| format!("cannot be read: {error}; a table would be cluster=40,node=110,far=230"))?;
     by_matrix(&text, cpus)
 }
 
-fn by_matrix(text: &str, cpus: &[Cpu]) -> Result<Vec<Vec<u64>>, String> {
+fn by_matrix(text: &str, cpus: &[Place]) -> Result<Vec<Vec<u64>>, String> {
     let matrix: Matrix =
         serde_json::from_str(text).map_err(|error| format!("holds no matrix of round trips: {error}"))?;
     let (round_trips, rows) = (&matrix.round_trip_ns, matrix.cpus.len());
@@ -45,9 +44,9 @@ fn by_matrix(text: &str, cpus: &[Cpu]) -> Result<Vec<Vec<u64>>, String> {
             return Err(format!("{back} and {forth} between CPUs {here} and {there}: no time, or no single one"));
         }
     }
-    let place = |cpu: &Cpu| {
-        let place = matrix.cpus.iter().position(|measured| *measured == cpu.os_index);
-        place.ok_or_else(|| format!("no row for CPU {}; was it measured there, on all CPUs?", cpu.os_index))
+    let place = |cpu: &Place| {
+        let place = matrix.cpus.iter().position(|measured| *measured == cpu.cpu);
+        place.ok_or_else(|| format!("no row for CPU {}; was it measured there, on all CPUs?", cpu.cpu))
     };
     let places = cpus.iter().map(place).collect::<Result<Vec<_>, _>>()?;
     Ok(of_pairs(cpus.len(), |one, other| round_trips[places[one]][places[other]]))
@@ -78,9 +77,10 @@ fn table(text: &str) -> Result<[f64; 5], String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::system::topology::tests::place;
 
-    fn cpu(os_index: usize, core: u64, cluster: u64, node: u64, package: u64) -> Cpu {
-        Cpu { os_index, core, cluster, node, package }
+    fn cpu(cpu: usize, core: usize, cluster: usize, node: usize, package: usize) -> Place {
+        place(cpu, &core.to_string(), &cluster.to_string(), node, package)
     }
 
     #[test]
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn a_matrix_goes_by_number() {
         let matrix = r#"{"machine": "m", "cpus": [7, 3], "round_trip_ns": [[0, 80], [80, 0]]}"#;
-        let of = |cpus: &[Cpu]| by_matrix(matrix, cpus);
+        let of = |cpus: &[Place]| by_matrix(matrix, cpus);
         assert_eq!(of(&[cpu(3, 0, 0, 0, 0), cpu(7, 1, 0, 0, 0)]).unwrap(), [[0, 40_000], [40_000, 0]]);
         assert!(of(&[cpu(5, 0, 0, 0, 0)]).unwrap_err().contains("CPU 5"));
     }

@@ -11,9 +11,10 @@ mod simulation;
 
 use clap::Args;
 
+use crate::system::cpus;
 use crate::system::exit::{Failure, Outcome};
+use crate::system::topology::Place;
 use costs::Costs;
-use machine::Cpu;
 use predict::Team;
 use report::Row;
 use shape::Shape;
@@ -47,7 +48,7 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
 
 fn forecast(arguments: &Arguments) -> Result<String, String> {
     let Arguments { machine, latency, cores, costs } = arguments;
-    let cpus = machine::in_order_of_use(&machine::read(machine)?);
+    let cpus = cpus::siblings_last(&machine::read(machine)?, |cpu| cpu.core.clone());
     let one_way = latency::one_way(latency, &cpus)?;
     let mut rows: Vec<Row> = Vec::new();
     for size in sizes(cores, &cpus)? {
@@ -61,7 +62,7 @@ fn forecast(arguments: &Arguments) -> Result<String, String> {
 }
 
 /// Ascending, each once. An error names the flag and says what is possible.
-fn sizes(wanted: &[usize], cpus: &[Cpu]) -> Result<Vec<usize>, String> {
+fn sizes(wanted: &[usize], cpus: &[Place]) -> Result<Vec<usize>, String> {
     let most = cpus.len();
     if most < 2 {
         return Err("--machine: it has a single CPU, and a team needs two or more".to_owned());
@@ -71,7 +72,7 @@ fn sizes(wanted: &[usize], cpus: &[Cpu]) -> Result<Vec<usize>, String> {
     }
     let mut sizes = wanted.to_vec();
     if sizes.is_empty() {
-        let cores = cpus.iter().map(|cpu| cpu.core).collect::<std::collections::HashSet<_>>().len().max(2);
+        let cores = cpus.iter().map(|cpu| &cpu.core).collect::<std::collections::HashSet<_>>().len().max(2);
         let powers = (1..usize::BITS).map(|power| 1 << power).take_while(|size| *size <= cores);
         let halves_too = powers.flat_map(|size: usize| [size, size + size / 2]);
         sizes = halves_too.filter(|size| *size <= cores).chain([cores]).collect();
@@ -85,8 +86,8 @@ fn sizes(wanted: &[usize], cpus: &[Cpu]) -> Result<Vec<usize>, String> {
 mod tests {
     use super::*;
 
-    fn cpus(count: usize, threads: usize) -> Vec<Cpu> {
-        let cpu = |k: usize| Cpu { os_index: k, core: (k / threads) as u64, cluster: 0, node: 0, package: 0 };
+    fn cpus(count: usize, threads: usize) -> Vec<Place> {
+        let cpu = |k: usize| Place { cpu: k, core: (k / threads).to_string(), ..Place::default() };
         (0..count).map(cpu).collect()
     }
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::costs::Costs;
-use super::machine::Cpu;
 use super::shape::{Protocol, Shape};
 use super::simulation::{self, Marks, Setting, Step};
+use crate::system::topology::Place;
 
 /// The rounds until lines are where they stay from then on, and the rounds that count.
 const WARM_UP: usize = 6;
@@ -20,7 +20,7 @@ const LONG_PART: u64 = 1_000_000;
 
 /// A team on its CPUs.
 pub(super) struct Team<'a> {
-    pub(super) cpus: &'a [Cpu],
+    pub(super) cpus: &'a [Place],
     /// Picoseconds of a transfer, for each pair of bees.
     pub(super) one_way: &'a [Vec<u64>],
     pub(super) costs: &'a Costs,
@@ -113,17 +113,12 @@ fn nanoseconds(picoseconds: u64) -> f64 {
 mod tests {
     use super::*;
     use crate::model::latency;
+    use crate::system::topology::tests::place;
 
     /// Clusters of four, two to a node, at 40, 110 and 230 ns.
-    fn machine(count: usize) -> (Vec<Cpu>, Vec<Vec<u64>>) {
-        let cpu = |k: usize| Cpu {
-            os_index: k,
-            core: k as u64,
-            cluster: k as u64 / 4,
-            node: k as u64 / 8,
-            package: k as u64 / 8,
-        };
-        let cpus: Vec<Cpu> = (0..count).map(cpu).collect();
+    fn machine(count: usize) -> (Vec<Place>, Vec<Vec<u64>>) {
+        let cpu = |k: usize| place(k, &k.to_string(), &(k / 4).to_string(), k / 8, k / 8);
+        let cpus: Vec<Place> = (0..count).map(cpu).collect();
         let one_way = latency::one_way("cluster=40,node=110,far=230", &cpus).unwrap();
         (cpus, one_way)
     }

@@ -16,7 +16,7 @@ pub(crate) fn ask_within<J: Serialize, M: DeserializeOwned>(
     limit: Duration,
 ) -> Result<M, String> {
     let text = serde_json::to_string(job).map_err(|error| format!("cannot write the job: {error}"))?;
-    let output = start::answer_of(&[command.to_owned(), text], environment, limit)?;
+    let output = start::wait_for(start::command(&[command.to_owned(), text], environment)?, limit)?;
     serde_json::from_str(&output).map_err(|error| format!("the runner's answer cannot be read: {error}"))
 }
 

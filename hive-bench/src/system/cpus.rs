@@ -12,7 +12,7 @@ use hive::Pin;
 pub(crate) fn in_order_of_use() -> Vec<usize> {
     let allowed: Vec<usize> =
         core_affinity::get_core_ids().unwrap_or_default().into_iter().map(|core| core.id).collect();
-    if allowed.is_empty() { vec![0] } else { siblings_last(&allowed, core_of) }
+    if allowed.is_empty() { vec![0] } else { siblings_last(&allowed, |cpu| core_of(*cpu)) }
 }
 
 /// A list of CPUs as a user types it, such as `0,2,4-7`.
@@ -92,9 +92,9 @@ pub(crate) fn current() -> Option<usize> {
 }
 
 /// One CPU of each core first, then their siblings.
-pub(crate) fn siblings_last<Cpu: Copy, Core: Eq + Hash>(cpus: &[Cpu], core_of: impl Fn(Cpu) -> Core) -> Vec<Cpu> {
+pub(crate) fn siblings_last<Cpu: Clone, Core: Eq + Hash>(cpus: &[Cpu], core_of: impl Fn(&Cpu) -> Core) -> Vec<Cpu> {
     let mut cores = HashSet::new();
-    let (mut first, siblings): (Vec<_>, Vec<_>) = cpus.iter().partition(|cpu| cores.insert(core_of(**cpu)));
+    let (mut first, siblings): (Vec<_>, Vec<_>) = cpus.iter().cloned().partition(|cpu| cores.insert(core_of(cpu)));
     first.extend(siblings);
     first
 }
@@ -111,9 +111,9 @@ mod tests {
 
     #[test]
     fn one_of_each_core_first() {
-        let neighbours = |cpu: usize| (cpu / 2).to_string();
+        let neighbours = |cpu: &usize| (cpu / 2).to_string();
         assert_eq!(siblings_last(&[0, 1, 2, 3], neighbours), [0, 2, 1, 3]);
-        let halves = |cpu: usize| (cpu % 4).to_string();
+        let halves = |cpu: &usize| (cpu % 4).to_string();
         assert_eq!(siblings_last(&[1, 3, 5, 6], halves), [1, 3, 6, 5]);
     }
 

@@ -10,30 +10,17 @@ pub(crate) struct Place {
     pub(crate) cpu: usize,
     /// The CPUs of its core, such as `0,64`.
     pub(crate) core: String,
-    pub(crate) caches: Vec<Cache>,
+    /// The CPUs that share the last-level cache.
+    pub(crate) cluster: Option<String>,
     pub(crate) node: Option<usize>,
     pub(crate) package: Option<usize>,
 }
 
-/// A cache that a CPU reads data through.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Cache {
-    pub(crate) level: usize,
-    /// The CPUs that share it, such as `0-7`.
-    pub(crate) cpus: String,
-}
-
 impl Place {
-    /// The CPUs that share the outermost cache that the system tells of.
-    pub(crate) fn last_cache(&self) -> Option<&str> {
-        let cache = self.caches.iter().max_by_key(|cache| cache.level)?;
-        (!cache.cpus.is_empty()).then_some(&cache.cpus)
-    }
-
     /// Sorted by this, CPUs that share much are near each other.
     pub(crate) fn neighbourhood(&self) -> impl Ord + use<> {
         let first = |list: &str| list.split([',', '-']).next().and_then(|number| number.parse::<usize>().ok());
-        (self.package, self.node, self.last_cache().and_then(first), first(&self.core), self.cpu)
+        (self.package, self.node, self.cluster.as_deref().and_then(first), first(&self.core), self.cpu)
     }
 }
 
@@ -46,17 +33,18 @@ fn place(cpu: usize) -> Place {
     let home = format!("/sys/devices/system/cpu/cpu{cpu}");
     let core = text(&format!("{home}/topology/thread_siblings_list")).unwrap_or_else(|| cpu.to_string());
     let package = text(&format!("{home}/topology/physical_package_id")).and_then(|text| text.parse().ok());
-    let caches = (0..16).map_while(|index| cache(&format!("{home}/cache/index{index}"))).flatten().collect();
-    Place { cpu, core, caches, node: node(&home), package }
+    let caches = (0..16).map_while(|index| cache(&format!("{home}/cache/index{index}"))).flatten();
+    let cluster = caches.max_by_key(|(level, _)| *level).map(|(_, cpus)| cpus).filter(|cpus| !cpus.is_empty());
+    Place { cpu, core, cluster, node: node(&home), package }
 }
 
 /// `None` if there is no cache with this index, and `Some(None)` if it holds instructions only.
-fn cache(home: &str) -> Option<Option<Cache>> {
-    let level = text(&format!("{home}/level"))?.parse().ok()?;
+fn cache(home: &str) -> Option<Option<(usize, String)>> {
+    let level: usize = text(&format!("{home}/level"))?.parse().ok()?;
     if text(&format!("{home}/type"))? == "Instruction" {
         return Some(None);
     }
-    Some(Some(Cache { level, cpus: text(&format!("{home}/shared_cpu_list")).unwrap_or_default() }))
+    Some(Some((level, text(&format!("{home}/shared_cpu_list")).unwrap_or_default())))
 }
 
 /// The node of a CPU: the CPU's directory has a link to it.
@@ -88,18 +76,14 @@ names! {
 impl Distance {
     pub(crate) fn between(one: &Place, other: &Place) -> Self {
         let same = |of: fn(&Place) -> Option<usize>| of(one).is_some() && of(one) == of(other);
-        let cluster = one.last_cache().is_some() && one.last_cache() == other.last_cache();
-        Self::of_shared([one.core == other.core, cluster, same(|place| place.node), same(|place| place.package)])
-    }
-
-    /// By whether two CPUs share a core, a last-level cache, a node, a package.
-    pub(crate) fn of_shared(shared: [bool; 4]) -> Self {
+        let cluster = one.cluster.is_some() && one.cluster == other.cluster;
+        let shared = [one.core == other.core, cluster, same(|place| place.node), same(|place| place.package)];
         shared.iter().position(|shared| *shared).map_or(Self::Far, |nearest| Self::ALL[nearest])
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     #[test]
@@ -110,9 +94,9 @@ mod tests {
         assert!(!places[1].core.is_empty());
     }
 
-    fn place(cpu: usize, core: &str, cache: &str, node: usize, package: usize) -> Place {
-        let caches = vec![Cache { level: 3, cpus: cache.to_owned() }];
-        Place { cpu, core: core.to_owned(), caches, node: Some(node), package: Some(package) }
+    pub(crate) fn place(cpu: usize, core: &str, cache: &str, node: usize, package: usize) -> Place {
+        let [core, cluster] = [core, cache].map(str::to_owned);
+        Place { cpu, core, cluster: Some(cluster), node: Some(node), package: Some(package) }
     }
 
     #[test]

@@ -84,7 +84,7 @@ fn clusters(places: &[Place]) -> Vec<Group> {
         let rows = (first..first + cpus.len()).collect();
         first += cpus.len();
         let node = cpus[0].node.map_or_else(String::new, |node| format!(" (node {node})"));
-        let cpus = cpus[0].last_cache().map_or_else(|| cpus[0].core.clone(), str::to_owned);
+        let cpus = cpus[0].cluster.as_ref().unwrap_or(&cpus[0].core);
         Group { name: format!("{cpus}{node}"), rows }
     });
     groups.collect()
@@ -150,15 +150,13 @@ const fn meaning(distance: Distance) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::system::topology::Cache;
 
     /// Packages of two clusters of four cores, and figures by distance.
     fn machine(packages: usize) -> (Matrix, Vec<Place>) {
         let place = |cpu: usize| {
             let first = cpu / 4 * 4;
-            let cache = Cache { level: 3, cpus: format!("{first}-{}", first + 3) };
-            let package = Some(cpu / 8);
-            Place { cpu, core: cpu.to_string(), caches: vec![cache], node: package, package }
+            let (cluster, package) = (Some(format!("{first}-{}", first + 3)), Some(cpu / 8));
+            Place { cpu, core: cpu.to_string(), cluster, node: package, package }
         };
         let places: Vec<_> = (0..8 * packages).map(place).collect();
         let nanoseconds = |one: &Place, other: &Place| match Distance::between(one, other) {
