@@ -30,7 +30,7 @@ use run::{driver, plan};
 use system::cpus;
 use system::exit::{self, Failure, Outcome, fine_if};
 use system::files;
-use system::machine::{Build, Machine, Watch};
+use system::machine::{self, Build, Machine};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -55,7 +55,7 @@ const SEED: u64 = 2;
 
 /// Measures what the options ask for.
 fn run_suite(options: &Options) -> Run {
-    let watch = Watch::start();
+    let look_again = machine::watch();
     let machine = Machine::read();
     let (present, absent) = driver::what_is_there(&options.wanted.runtimes);
     let wanted = plan::Wanted { runtimes: present, ..options.wanted.clone() };
@@ -69,7 +69,7 @@ fn run_suite(options: &Options) -> Run {
         seed: SEED,
         undecided,
         absent,
-        disturbance: watch.finish(),
+        disturbance: look_again(),
         records,
     }
 }

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::cpu;
-use super::samples::{Samples, check, numbers};
+use super::{Samples, check, numbers};
 use crate::catalog::Case;
 use crate::kernels::roots::{self, expected_sum};
 use crate::record::{Job, Measured};

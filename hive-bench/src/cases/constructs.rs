@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::samples::{Samples, check};
+use super::{Samples, check};
 use crate::catalog::Construct;
 use crate::measure::timing;
 use crate::record::{Budget, Job, Measured};

@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
-use super::samples::{Samples, numbers};
+use super::{Samples, numbers};
 use crate::kernels::kernel::{Kernel, Kernels};
 use crate::kernels::roots::Roots;
 use crate::measure::reference::hand_over::HandOver;

@@ -1,7 +1,7 @@
 //! Real work in small regions and loops, its answer checked.
 
-use super::samples::{Samples, check};
-use super::warm_up::awaken;
+use super::awaken;
+use super::{Samples, check};
 use crate::catalog::Case;
 use crate::kernels::handing_out::HandingOut;
 use crate::kernels::jacobi as heat;

@@ -7,19 +7,24 @@ mod idle;
 mod kernels;
 mod pending_tasks;
 mod regions;
-mod samples;
 pub(crate) mod tasks;
-mod warm_up;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use crate::catalog::Case;
 use crate::kernels::kernel::Kernels;
+use crate::kernels::roots;
 use crate::record::{Job, Measured};
 use crate::runtimes::Runtime;
 use crate::runtimes::tasks::Tasks;
+use crate::system::cpus;
 
+use crate::kernels::check;
+#[cfg(feature = "rayon-interop")]
+use crate::runtimes::rayon_interop::HiveAndRayon;
 pub(crate) use constructs::delay_alone;
 pub(crate) use kernels::expected_checksum;
-pub(crate) use samples::numbers_alone;
 
 /// Measures the job's case with the team that is up and running.
 pub(crate) fn run(
@@ -27,7 +32,7 @@ pub(crate) fn run(
     job: &Job,
     measured: &mut Measured,
 ) -> Result<(), String> {
-    warm_up::warm_up(runtime, measured)?;
+    warm_up(runtime, measured)?;
     let budget = &job.budget;
     measured.samples = match job.case {
         Case::Region => regions::region(runtime, budget, measured),
@@ -51,10 +56,69 @@ pub(crate) fn run(
 
 /// The same for hive and rayon in one program, for which there is a single case.
 #[cfg(feature = "rayon-interop")]
-pub(crate) fn rayon_interop(runtime: &mut impl Runtime, job: &Job, measured: &mut Measured) -> Result<(), String> {
-    warm_up::warm_up(runtime, measured)?;
-    measured.samples = regions::rayon_interop(runtime, &job.budget)?;
+pub(crate) fn rayon_interop(team: &mut HiveAndRayon, job: &Job, measured: &mut Measured) -> Result<(), String> {
+    warm_up(team, measured)?;
+    measured.samples = regions::rayon_interop(team, &job.budget)?;
     Ok(())
+}
+
+/// What a case comes to: samples in its unit.
+type Samples = Result<Vec<f64>, String>;
+
+/// How many numbers the case's loop adds up; `None` for cases whose work is not given as a time. Call it before there
+/// is a team, whose waiting threads might share a core with the thread that finds out.
+pub(crate) fn numbers_alone(job: &Job) -> Option<usize> {
+    let work = job.case.work(job.threads)?;
+    let first = job.cpus.first().copied();
+    let finding_out = thread::spawn(move || {
+        first.map(cpus::pin);
+        roots::count_for(work)
+    });
+    finding_out.join().ok()
+}
+
+/// The same, found out earlier if possible.
+fn numbers(job: &Job, measured: &Measured) -> Result<usize, String> {
+    measured.loop_len.or_else(|| numbers_alone(job)).ok_or_else(|| "this case's work is not given as a time".to_owned())
+}
+
+/// Regions before anything is timed or looked at.
+const WARM_UP: u64 = 100;
+
+/// Wakes the team, and writes down where its threads ran.
+fn warm_up(runtime: &mut impl Runtime, measured: &mut Measured) -> Result<(), String> {
+    runtime.empty_regions(runtime.threads(), WARM_UP);
+    measured.seen_on = verify_team(runtime)?;
+    Ok(())
+}
+
+/// Wakes threads that have gone to sleep while the caller prepared something. What waking costs is measured in the idle
+/// cases only.
+fn awaken(runtime: &mut impl Runtime) {
+    runtime.empty_regions(runtime.threads(), WARM_UP);
+}
+
+/// Checks that every thread runs exactly once. Returns on which CPUs they ran.
+fn verify_team(runtime: &mut impl Runtime) -> Result<Vec<usize>, String> {
+    let threads = runtime.threads();
+    let runs: Vec<_> = (0..threads).map(|_| AtomicUsize::new(0)).collect();
+    let seen_on: Vec<_> = (0..threads).map(|_| AtomicUsize::new(0)).collect();
+    let unknown_ids = AtomicUsize::new(0);
+    // Relaxed throughout: the end of the region orders all of it before the loads below.
+    runtime.region(threads, |id| match runs.get(id) {
+        Some(run) => {
+            run.fetch_add(1, Ordering::Relaxed);
+            seen_on[id].store(cpus::current().unwrap_or(usize::MAX), Ordering::Relaxed);
+        }
+        None => {
+            unknown_ids.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    let runs: Vec<usize> = runs.iter().map(|run| run.load(Ordering::Relaxed)).collect();
+    if unknown_ids.into_inner() > 0 || runs.iter().any(|run| *run != 1) {
+        return Err(format!("a region of {threads} threads ran them {runs:?} times"));
+    }
+    Ok(seen_on.into_iter().map(AtomicUsize::into_inner).collect())
 }
 
 #[cfg(test)]
@@ -89,5 +153,28 @@ mod tests {
             StdScope::host(2, |team| run(team, &job, &mut measured)).unwrap();
             assert!(!measured.samples.is_empty(), "{case:?}");
         }
+    }
+
+    /// A team that forgets its last thread.
+    struct Lazy;
+
+    impl Runtime for Lazy {
+        fn threads(&self) -> usize {
+            3
+        }
+
+        fn region<F: Fn(usize) + Sync>(&mut self, threads: usize, body: F) {
+            (0..threads - 1).for_each(body);
+        }
+
+        fn sums(&mut self, _times: u64) -> f64 {
+            0.0
+        }
+    }
+
+    #[test]
+    fn a_missing_thread_is_found() {
+        let error = verify_team(&mut Lazy).unwrap_err();
+        assert!(error.contains("[1, 1, 0]"), "{error}");
     }
 }

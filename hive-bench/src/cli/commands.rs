@@ -14,6 +14,7 @@ use crate::model;
 use crate::mpi;
 use crate::run::{own_process, runner};
 use crate::runtimes::hive::HiveTeam;
+#[cfg(openmp_compiled)]
 use crate::runtimes::openmp;
 use crate::system::cpus;
 use crate::system::exit::Outcome;
@@ -102,6 +103,7 @@ pub(crate) enum Command {
     #[command(hide = true)]
     Busy { cpu: Option<usize> },
     /// Say which OpenMP library is in use.
+    #[cfg(openmp_compiled)]
     #[command(hide = true)]
     OpenmpLibrary,
     /// Say what hive makes of this machine.
@@ -134,6 +136,7 @@ impl Command {
             Self::CrowdRunner { job } => crowd::runner::main(job),
             Self::NumericRunner { job } => numeric::runner::main(job),
             Self::Busy { cpu } => crowd::busy::main(*cpu),
+            #[cfg(openmp_compiled)]
             Self::OpenmpLibrary => own_process::answer(openmp::library()),
             Self::HiveReport => own_process::answer(HiveTeam::report(&cpus::in_order_of_use())),
         }

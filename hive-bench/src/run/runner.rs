@@ -2,7 +2,9 @@
 //! spin, its binding to CPUs and its environment end with the process.
 
 use crate::cases;
-use crate::catalog::{Case, RuntimeId};
+#[cfg(feature = "rayon-interop")]
+use crate::catalog::Case;
+use crate::catalog::RuntimeId;
 use crate::measure::reference::{hand_over, round_trip};
 use crate::record::{Job, Measured, Reference};
 use crate::run::own_process;
@@ -73,7 +75,10 @@ fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
             let caller = if far { cpus[cpus.len() - 1] } else { cpus[0] };
             RayonPool::host(runtime, cpus, caller, |team| cases::run(team, job, measured))?
         }
-        RuntimeId::Chili => ChiliPool::host(cpus, |team| cases::tasks::run(team, job, measured)),
+        RuntimeId::Chili => {
+            measured.samples = ChiliPool::host(cpus, |team| cases::tasks::samples(team, job))?;
+            Ok(())
+        }
         RuntimeId::StdScope => StdScope::host(job.threads, |team| cases::run(team, job, measured)),
         RuntimeId::Sequential => Sequential::host(cpus, |team| cases::run(team, job, measured)),
         runtime if runtime.is_hive() && runtime != RuntimeId::HiveC => {

@@ -5,6 +5,7 @@
 mod team;
 
 use crate::catalog::RuntimeId;
+use crate::system::start;
 
 #[cfg(openmp_compiled)]
 pub(crate) use team::{OpenMp, library};
@@ -16,22 +17,9 @@ pub(crate) fn compiled() -> Result<(), String> {
 
 /// Whether `runtime` is present. Starts this program once more with the environment of the runtime, and asks the loader
 /// there.
-#[cfg(openmp_compiled)]
 pub(crate) fn availability(runtime: RuntimeId) -> Result<(), String> {
-    let library = crate::system::start::ask("openmp-library", &environment(runtime, &[0]))?;
-    expect_library(runtime, &library)
-}
-
-/// Whether `runtime` is present: without the C files it is not.
-#[cfg(not(openmp_compiled))]
-pub(crate) fn availability(_runtime: RuntimeId) -> Result<(), String> {
-    compiled()
-}
-
-/// Nothing was compiled against OpenMP.
-#[cfg(not(openmp_compiled))]
-pub(crate) fn library() -> Result<String, String> {
-    Err(env!("HIVE_BENCH_OPENMP").to_owned())
+    compiled()?;
+    expect_library(runtime, &start::ask("openmp-library", &environment(runtime, &[0]))?)
 }
 
 /// LLVM's library under the name by which the loader finds it; it stands in for gcc's.
@@ -62,7 +50,6 @@ fn list(cpus: &[usize], name: impl Fn(&usize) -> String) -> String {
 }
 
 /// The loader does not treat a failed preload as an error, so this checks which library it loaded.
-#[cfg(openmp_compiled)]
 fn expect_library(runtime: RuntimeId, library: &str) -> Result<(), String> {
     let wanted = if runtime.is_libomp() { "libomp" } else { "libgomp" };
     if library.contains(wanted) {

@@ -48,11 +48,6 @@ pub(crate) trait Runtime: Sync {
         }
     }
 
-    /// An empty region and a sum over `data` by rayon, `times` times; the sum of sums.
-    fn regions_and_iterators(&mut self, _times: u64, _data: &[f64]) -> Result<f64, String> {
-        Err(CANNOT.to_owned())
-    }
-
     /// One region with `times` barriers in it.
     fn barriers(&mut self, _times: u64) -> Result<(), String> {
         Err(CANNOT.to_owned())

@@ -57,26 +57,20 @@ impl Change {
         if !new.has(key) {
             return None;
         }
-        let Some(is) = median(&new.rounds(key)) else {
-            return Some(Self {
-                key,
-                old: was,
-                new: None,
-                reference: None,
-                interval: None,
-                difference: Difference::Fails,
-            });
-        };
+        let is = median(&new.rounds(key));
         let multiples = |reference: &Reference| {
             let against = Against::Reference(*reference);
             Some((old.ratios(key, against)?, new.ratios(key, against)?))
         };
         let reference = reference(key).filter(|reference| multiples(reference).is_some());
         let (before, after) = reference.as_ref().and_then(multiples).unwrap_or((old_rounds, new_rounds));
-        let interval = ratio_of_medians(&before, &after);
-        let few = before.len().min(after.len()) < ENOUGH_ROUNDS;
-        let difference = interval.filter(|_| !few).map_or(Difference::FewRounds, Difference::of);
-        Some(Self { key, old: was, new: Some(is), reference, interval: interval.filter(|_| !few), difference })
+        let enough = before.len().min(after.len()) >= ENOUGH_ROUNDS;
+        let interval = ratio_of_medians(&before, &after).filter(|_| enough);
+        let difference = match is {
+            None => Difference::Fails,
+            Some(_) => interval.map_or(Difference::FewRounds, Difference::of),
+        };
+        Some(Self { key, old: was, new: is, reference: reference.filter(|_| is.is_some()), interval, difference })
     }
 
     /// Whether it fails now, or takes longer by more than so many percent with the whole interval.
