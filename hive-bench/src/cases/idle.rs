@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{Samples, numbers};
 use crate::kernels::kernel::{Kernel, Kernels};
 use crate::kernels::roots::Roots;
-use crate::measure::reference::hand_over::HandOver;
+use crate::measure::hand_over::HandOver;
 use crate::measure::timing;
 use crate::record::{Job, Measured};
 use crate::runtimes::Runtime;

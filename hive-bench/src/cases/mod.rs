@@ -13,16 +13,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use crate::catalog::Case;
+use crate::kernels::check;
 use crate::kernels::kernel::Kernels;
 use crate::kernels::roots;
 use crate::record::{Job, Measured};
 use crate::runtimes::Runtime;
+#[cfg(feature = "rayon-interop")]
+use crate::runtimes::rayon_interop::HiveAndRayon;
 use crate::runtimes::tasks::Tasks;
 use crate::system::cpus;
 
-use crate::kernels::check;
-#[cfg(feature = "rayon-interop")]
-use crate::runtimes::rayon_interop::HiveAndRayon;
 pub(crate) use constructs::delay_alone;
 pub(crate) use kernels::expected_checksum;
 

@@ -7,7 +7,7 @@ use clap::Args;
 use comfy_table::presets;
 
 use crate::catalog::Case;
-use crate::record::{Run, saved};
+use crate::record::{self, Run};
 use crate::report::figures::Figures;
 use crate::report::notes;
 use crate::report::ranking::{Row, sentence};
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
 
 /// Prints it.
 pub(crate) fn main(arguments: &Arguments) -> Outcome {
-    let runs = arguments.runs.iter().map(|path| saved::read(path)).collect::<Result<Vec<_>, _>>();
+    let runs = arguments.runs.iter().map(|path| record::read(path)).collect::<Result<Vec<_>, _>>();
     print!("{}", text(&runs.map_err(Failure::Usage)?, arguments.markdown));
     Ok(())
 }

@@ -6,8 +6,8 @@ use super::costs::{named_number, picoseconds};
 use crate::commands::latency::Matrix;
 use crate::system::topology::{Distance, Place};
 
-/// Picoseconds of a transfer, for each pair: half a round trip. `what` names a file with a matrix, or is a table such as
-/// `core=10,cluster=40,node=110,far=230`.
+/// Picoseconds of a transfer, for each pair: half a round trip. `what` names a file with a matrix, or is a table such
+/// as `core=10,cluster=40,node=110,far=230`.
 pub(super) fn one_way(what: &str, cpus: &[Place]) -> Result<Vec<Vec<u64>>, String> {
     let is_table = what.contains('=') && !Path::new(what).exists();
     let one_way = if is_table { by_table(what, cpus) } else { by_file(Path::new(what), cpus) };

@@ -5,7 +5,6 @@ mod full;
 pub(crate) mod notes;
 mod protocols;
 pub(crate) mod ranking;
-pub(crate) mod relation;
 pub(crate) mod summary;
 pub(crate) mod tables;
 mod targets;

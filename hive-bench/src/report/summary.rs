@@ -7,8 +7,8 @@ use crate::catalog::RuntimeId;
 use crate::record::Run;
 use crate::report::figures::{Figures, Key};
 use crate::report::protocols;
+use crate::report::ranking::Relation;
 use crate::report::ranking::{Row, sentence, table};
-use crate::report::relation::Relation;
 use crate::report::tables::{aligned, amount, number};
 use crate::report::targets::{self, State, Target};
 

@@ -21,8 +21,8 @@ pub(crate) type Row<R, T> = (R, Vec<Vec<Option<T>>>);
 
 impl Rounds {
     /// Measures everything, by row and way; `name` says which measurement it is. In each row the ways take turns, in an
-    /// order of its own in each round. A way that fails in a row does not keep the others from being measured; its error
-    /// is printed, and the second result is false.
+    /// order of its own in each round. A way that fails in a row does not keep the others from being measured; its
+    /// error is printed, and the second result is false.
     pub(crate) fn measure<R: Copy, W: Copy, T: Clone>(
         &self,
         rows: impl IntoIterator<Item = R>,

@@ -2,10 +2,8 @@
 //! spin, its binding to CPUs and its environment end with the process.
 
 use crate::cases;
-#[cfg(feature = "rayon-interop")]
-use crate::catalog::Case;
 use crate::catalog::RuntimeId;
-use crate::measure::reference::{hand_over, round_trip};
+use crate::measure::{hand_over, round_trip};
 use crate::record::{Job, Measured, Reference};
 use crate::run::own_process;
 use crate::runtimes;
@@ -57,7 +55,7 @@ fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
             HiveAndRayon::host_beside(cpus, |team| cases::rayon_interop(team, job, measured))?
         }
         #[cfg(feature = "rayon-interop")]
-        _ if job.case == Case::RayonInterop => {
+        _ if job.case == crate::catalog::Case::RayonInterop => {
             HiveAndRayon::host_on_hive(cpus, |team| cases::rayon_interop(team, job, measured))?
         }
         #[cfg(openmp_compiled)]
@@ -91,6 +89,7 @@ fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::Case;
     use crate::record::{Budget, Given};
     use crate::system::cpus;
 

@@ -22,8 +22,8 @@ pub(crate) struct RayonPool {
 }
 
 impl RayonPool {
-    /// The calling thread is the pool's first worker, or for `rayon-outside` no worker. It is bound to the CPU `caller`,
-    /// and the workers to one each, if the runtime binds its threads.
+    /// The calling thread is the pool's first worker, or for `rayon-outside` no worker. It is bound to the CPU
+    /// `caller`, and the workers to one each, if the runtime binds its threads.
     pub(crate) fn host<T>(
         runtime: RuntimeId,
         cpus: &[usize],

@@ -31,14 +31,18 @@ pub(crate) fn places(cpus: &[usize]) -> Vec<Place> {
 
 fn place(cpu: usize) -> Place {
     let home = format!("/sys/devices/system/cpu/cpu{cpu}");
-    let core = text(&format!("{home}/topology/thread_siblings_list")).unwrap_or_else(|| cpu.to_string());
     let package = text(&format!("{home}/topology/physical_package_id")).and_then(|text| text.parse().ok());
     let caches = (0..16).map_while(|index| cache(&format!("{home}/cache/index{index}"))).flatten();
     let cluster = caches.max_by_key(|(level, _)| *level).map(|(_, cpus)| cpus).filter(|cpus| !cpus.is_empty());
-    Place { cpu, core, cluster, node: node(&home), package }
+    Place { cpu, core: core_of(cpu), cluster, node: node(&home), package }
 }
 
 /// `None` if there is no cache with this index, and `Some(None)` if it holds instructions only.
+/// The CPUs of its core, as the system lists them.
+pub(super) fn core_of(cpu: usize) -> String {
+    text(&format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")).unwrap_or_else(|| cpu.to_string())
+}
+
 fn cache(home: &str) -> Option<Option<(usize, String)>> {
     let level: usize = text(&format!("{home}/level"))?.parse().ok()?;
     if text(&format!("{home}/type"))? == "Instruction" {

@@ -9,7 +9,7 @@ mod comparison;
 use std::fmt::Write;
 use std::path::Path;
 
-use crate::record::{Reference, saved};
+use crate::record::{self, Reference};
 use crate::report::tables::{aligned, amount, or_dash};
 use crate::system::exit::{Failure, Outcome, fine_if};
 use comparison::{Change, Comparison, Difference, quantity};
@@ -17,7 +17,7 @@ use comparison::{Change, Comparison, Difference, quantity};
 /// Prints what changed. The outcome is a failure if hive got slower by more than `threshold` percent, or fails where it
 /// did not. An error says which file cannot be used, and why.
 pub(crate) fn main(old: &Path, new: &Path, threshold: f64) -> Outcome {
-    let read = |path| saved::read(path).map_err(Failure::Usage);
+    let read = |path| record::read(path).map_err(Failure::Usage);
     let comparison = Comparison::of(&read(old)?, &read(new)?).map_err(Failure::Usage)?;
     print!("{}", text(&comparison, threshold));
     fine_if(comparison.losses(threshold).is_empty())

@@ -5,7 +5,7 @@
 use std::sync::Mutex;
 
 use super::Placed;
-use super::in_c::{Matrix, Vectors, hb_advance_part, hb_multiply_and_dot_part, hb_turn_part};
+use super::placed::{Matrix, Vectors, hb_advance_part, hb_multiply_and_dot_part, hb_turn_part};
 use crate::kernels::disjoint::Disjoint;
 use crate::matrix::Csr;
 use crate::runtimes::Runtime;

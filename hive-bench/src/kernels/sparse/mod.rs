@@ -3,7 +3,6 @@
 
 mod cg;
 mod check;
-mod in_c;
 mod placed;
 mod spmv;
 

@@ -2,7 +2,7 @@
 //! answer is the same to the last bit.
 
 use super::Placed;
-use super::in_c::{Matrix, hb_multiply_part};
+use super::placed::{Matrix, hb_multiply_part};
 use crate::kernels::disjoint::Disjoint;
 use crate::kernels::kernel::{Kernel, checksum};
 use crate::matrix::Csr;
