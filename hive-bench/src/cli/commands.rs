@@ -89,7 +89,8 @@ pub(crate) enum Command {
     /// Exit codes: 0 if all is well, 1 if --check found a bit that differs, 2 for bad usage.
     /// docs/mpi.md says how to run it.
     #[cfg(feature = "mpi")]
-    Mpi(mpi::Arguments),
+    #[command(subcommand)]
+    Mpi(mpi::Problem),
     /// Measure one thing.
     #[command(hide = true)]
     Runner { job: String },
@@ -131,7 +132,7 @@ impl Command {
             Self::Captures => captures::main(),
             Self::Sweep(arguments) => sweep::main(arguments),
             #[cfg(feature = "mpi")]
-            Self::Mpi(arguments) => mpi::main(arguments),
+            Self::Mpi(problem) => mpi::main(problem),
             Self::Runner { job } => runner::main(job),
             Self::CrowdRunner { job } => crowd::runner::main(job),
             Self::NumericRunner { job } => numeric::runner::main(job),

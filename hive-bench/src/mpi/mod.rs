@@ -18,21 +18,15 @@ use mask::Mask;
 use ranks::Ranks;
 
 /// Run by mpirun, or alone as the only rank.
-#[derive(Debug, Args)]
-pub(crate) struct Arguments {
-    #[command(subcommand)]
-    problem: Problem,
-}
-
 #[derive(Debug, Subcommand)]
-enum Problem {
+pub(crate) enum Problem {
     /// Heat on a square plate by Jacobi's method
     Jacobi(Terms),
 }
 
 /// What to solve, and how.
 #[derive(Debug, Args)]
-struct Terms {
+pub(crate) struct Terms {
     /// Cells along an edge, the fixed border not counted
     #[arg(long, value_name = "K", default_value_t = 512, value_parser = value_parser!(u32).range(1..=1 << 20))]
     side: u32,
@@ -60,8 +54,7 @@ struct Setting<'r> {
 }
 
 /// Solves, and prints by the first rank, its error too. The exit code is the same from all ranks.
-pub(crate) fn main(arguments: &Arguments) -> Outcome {
-    let Problem::Jacobi(terms) = &arguments.problem;
+pub(crate) fn main(Problem::Jacobi(terms): &Problem) -> Outcome {
     let ranks = Ranks::join().map_err(Failure::Usage)?;
     // Said while the ranks are still together: as soon as one has ended with a code other than 0, mpirun ends all
     // others.

@@ -41,14 +41,6 @@ pub(crate) fn serve<J: DeserializeOwned, M: Serialize>(
 
 /// Prints the answer for the parent, or the reason why there is none.
 pub(crate) fn answer(answer: Result<String, String>) -> Outcome {
-    match answer {
-        Ok(text) => {
-            println!("{text}");
-            Ok(())
-        }
-        Err(error) => {
-            eprintln!("{error}");
-            Err(Failure::Silent(1))
-        }
-    }
+    println!("{}", answer.map_err(Failure::Work)?);
+    Ok(())
 }

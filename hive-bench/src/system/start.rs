@@ -65,7 +65,10 @@ fn read_to_end(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Strin
 
 /// The last two lines of the error output that say something, and how the process ended.
 fn complaint(errors: &str, status: ExitStatus) -> String {
-    let lines = errors.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("note: "));
+    let lines = errors
+        .lines()
+        .map(|line| line.trim().trim_start_matches("error: "))
+        .filter(|line| !line.is_empty() && !line.starts_with("note: "));
     let text = lines.rev().take(2).collect::<Vec<_>>();
     let text = text.into_iter().rev().collect::<Vec<_>>().join(" ");
     if text.is_empty() { format!("the process ended with {status}") } else { format!("{text} ({status})") }
