@@ -57,7 +57,7 @@ pub(crate) fn run(
 /// The same for hive and rayon in one program, for which there is a single case.
 #[cfg(feature = "rayon-interop")]
 pub(crate) fn rayon_interop(team: &mut HiveAndRayon, job: &Job, measured: &mut Measured) -> Result<(), String> {
-    warm_up(team, measured)?;
+    warm_up(&mut team.team, measured)?;
     measured.samples = regions::rayon_interop(team, &job.budget)?;
     Ok(())
 }

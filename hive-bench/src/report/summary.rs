@@ -7,8 +7,7 @@ use crate::catalog::RuntimeId;
 use crate::record::Run;
 use crate::report::figures::{Figures, Key};
 use crate::report::protocols;
-use crate::report::ranking::Relation;
-use crate::report::ranking::{Row, sentence, table};
+use crate::report::ranking::{Relation, Row, sentence, table};
 use crate::report::tables::{aligned, amount, number};
 use crate::report::targets::{self, State, Target};
 
