@@ -13,11 +13,10 @@ use crate::catalog::{Construct, RuntimeId};
 use crate::kernels::join::Join;
 use crate::kernels::recursion::Recursion;
 use crate::kernels::roots::sum_of_roots;
-use crate::runtimes::Runtime;
 use crate::runtimes::constructs::Delay;
 use crate::runtimes::loops::Loops;
 use crate::runtimes::tasks::{Start, Tasks};
-use crate::runtimes::team_thread::{TeamBody, TeamThread};
+use crate::runtimes::{Runtime, TeamBody, TeamThread};
 
 pub(crate) struct HiveTeam {
     pub(crate) hive: Hive,

@@ -4,10 +4,9 @@
 
 use crate::kernels::kernel::{Kernel, Kernels};
 use crate::kernels::sparse::System;
-use crate::runtimes::Runtime;
 use crate::runtimes::loops::Loops;
 use crate::runtimes::tasks::Tasks;
-use crate::runtimes::team_thread::TeamBody;
+use crate::runtimes::{Runtime, TeamBody};
 
 pub(crate) struct InC<'t, T>(pub(crate) &'t mut T);
 

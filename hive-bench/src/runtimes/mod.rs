@@ -16,10 +16,9 @@ mod runtime;
 pub(crate) mod sequential;
 pub(crate) mod std_scope;
 pub(crate) mod tasks;
-pub(crate) mod team_thread;
 
 use crate::catalog::RuntimeId;
-pub(crate) use runtime::{CANNOT, Runtime};
+pub(crate) use runtime::{CANNOT, Runtime, TeamBody, TeamThread};
 
 /// Whether a runtime can be had here; if not, why.
 pub(crate) fn availability(runtime: RuntimeId) -> Result<(), String> {

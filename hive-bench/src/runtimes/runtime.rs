@@ -5,10 +5,10 @@ use std::cell::Cell;
 use std::hint::black_box;
 
 use crate::catalog::Construct;
-use crate::kernels::{disjoint::Disjoint, jacobi, split, triad};
+use crate::kernels::disjoint::Disjoint;
+use crate::kernels::{jacobi, split, triad};
 use crate::runtimes::constructs::Delay;
 use crate::runtimes::loops::Slots;
-use crate::runtimes::team_thread::{InRegion, TeamBody, TeamThread};
 
 /// The error of a runtime that lacks what a case needs. `RuntimeId::can` keeps such pairs out of the plan.
 pub(crate) const CANNOT: &str = "this runtime cannot do that";
@@ -151,12 +151,62 @@ impl TeamBody for HeatSteps<'_> {
     }
 }
 
+/// A thread of a team in the middle of a region.
+pub(crate) trait TeamThread {
+    fn id(&self) -> usize;
+
+    /// Waits for all threads. After it, each can read what the others wrote before it.
+    fn barrier(&self);
+
+    /// The sum of the numbers of all threads, with the same bits for each of them. It is a barrier, too.
+    fn sum(&self, number: f64) -> f64;
+}
+
+/// What each thread of a team does in one region.
+pub(crate) trait TeamBody: Sync {
+    /// One thread's part.
+    ///
+    /// # Safety
+    /// Each thread of a team, numbered from 0, calls this once, all in the same region.
+    #[allow(unsafe_code, reason = "the caller vouches for the threads")]
+    unsafe fn run(&self, thread: &impl TeamThread);
+}
+
+/// A thread of a team that has only a barrier.
+struct InRegion<'a, B> {
+    id: usize,
+    /// For sums: two numbers of each thread, used in turn. A thread that writes one of them has passed the barrier of
+    /// the previous sum, so all threads have read the number of the sum before that.
+    sums: &'a [Slots; 2],
+    /// Which of the two is next.
+    turn: Cell<usize>,
+    barrier: &'a B,
+}
+
+impl<B: Fn()> TeamThread for InRegion<'_, B> {
+    fn id(&self) -> usize {
+        self.id
+    }
+
+    fn barrier(&self) {
+        (self.barrier)();
+    }
+
+    fn sum(&self, number: f64) -> f64 {
+        let slots = &self.sums[self.turn.replace(1 - self.turn.get())];
+        slots.set(self.id, number);
+        self.barrier();
+        slots.sum()
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use std::thread;
 
     use super::*;
     use crate::kernels::roots::{expected_sum, numbers};
+    use crate::runtimes::std_scope::StdScope;
 
     /// All of several callers at once get their own sums.
     pub(crate) fn callers_are_served(team: &impl Runtime) {
@@ -176,5 +226,21 @@ pub(crate) mod tests {
     #[test]
     fn plain_sums() {
         callers_are_served(&crate::runtimes::sequential::Sequential);
+    }
+
+    struct ManySums;
+
+    #[expect(unsafe_code, reason = "the trait's method is for unsafe bodies")]
+    impl TeamBody for ManySums {
+        unsafe fn run(&self, thread: &impl TeamThread) {
+            for round in 0..200 {
+                assert_eq!(thread.sum((round * thread.id()) as f64), f64::from(3 * round as u32));
+            }
+        }
+    }
+
+    #[test]
+    fn every_thread_has_every_sum() {
+        StdScope::host(3, |team| team.one_region(&ManySums)).unwrap();
     }
 }

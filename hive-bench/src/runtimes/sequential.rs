@@ -8,10 +8,9 @@ use crate::kernels::joins::Tree;
 use crate::kernels::recursion::Recursion;
 use crate::kernels::roots::sum_of_roots;
 use crate::kernels::{jacobi, triad};
-use crate::runtimes::Runtime;
 use crate::runtimes::loops::Loops;
 use crate::runtimes::tasks::Tasks;
-use crate::runtimes::team_thread::TeamBody;
+use crate::runtimes::{Runtime, TeamBody};
 use crate::system::cpus;
 
 pub(crate) struct Sequential;

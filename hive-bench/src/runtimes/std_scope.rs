@@ -7,10 +7,9 @@ use std::sync::Barrier;
 use std::thread;
 
 use crate::kernels::split;
-use crate::runtimes::Runtime;
 use crate::runtimes::loops::{Counter, Loops};
 use crate::runtimes::tasks::Tasks;
-use crate::runtimes::team_thread::TeamBody;
+use crate::runtimes::{Runtime, TeamBody};
 
 pub(crate) struct StdScope {
     threads: usize,

@@ -8,9 +8,8 @@ use super::Placed;
 use super::placed::{Matrix, Vectors, hb_advance_part, hb_multiply_and_dot_part, hb_turn_part};
 use crate::kernels::disjoint::Disjoint;
 use crate::matrix::Csr;
-use crate::runtimes::Runtime;
 use crate::runtimes::loops::Loops;
-use crate::runtimes::team_thread::{TeamBody, TeamThread};
+use crate::runtimes::{Runtime, TeamBody, TeamThread};
 
 /// `A x = b` on the way to its solution.
 pub(crate) struct System {

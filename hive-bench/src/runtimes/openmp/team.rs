@@ -13,8 +13,7 @@ use crate::kernels::sparse::System;
 use crate::runtimes::constructs::{Delay, check};
 use crate::runtimes::loops::Loops;
 use crate::runtimes::tasks::Tasks;
-use crate::runtimes::team_thread::TeamBody;
-use crate::runtimes::{CANNOT, Runtime};
+use crate::runtimes::{CANNOT, Runtime, TeamBody};
 
 /// The body of a loop: context, begin and end of a part.
 type Part = extern "C" fn(*const c_void, usize, usize);
