@@ -28,7 +28,7 @@ pub(super) fn region(runtime: &mut impl Runtime, job: &Job, measured: &mut Measu
 
 /// One loop does not count. A runtime may learn from it how long the loop takes.
 pub(super) fn cold_loop(runtime: &mut (impl Runtime + Kernels), job: &Job, measured: &mut Measured) -> Samples {
-    let gap = job.case.cold_loop().ok_or("this case has no loop after a gap")?.gap;
+    let (_, gap) = job.case.cold_loop().ok_or("this case has no loop after a gap")?;
     let mut kernel = Roots::new(numbers(job, measured)?);
     runtime.run(&mut kernel, WARM_UP);
     kernel.answer()?;

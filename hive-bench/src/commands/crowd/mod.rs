@@ -94,10 +94,8 @@ fn rows(arguments: &Arguments, second: Option<usize>) -> Result<Vec<(Scene, u32)
 
 /// Has one job done, by as many processes at once as the scene wants, beside a busy one if it wants that.
 fn measure(scene: Scene, job: &Job, second: Option<usize>) -> Result<Measured, String> {
-    let mut busy = None;
-    if scene.has_busy() {
-        busy = Some(Busy::start(second.filter(|_| scene.binds_busy()))?);
-    }
+    let busy = scene.has_busy().then(|| Busy::start(second.filter(|_| scene.binds_busy())));
+    let mut busy = busy.transpose()?;
     let all: Result<Vec<Measured>, String> = thread::scope(|scope| {
         let started: Vec<_> = iter::repeat_with(|| scope.spawn(|| own_process::ask("crowd-runner", job, job.seconds)))
             .take(scene.processes())
