@@ -15,18 +15,22 @@ mod report;
 mod run;
 mod runtimes;
 mod stats;
-mod suite;
 mod system;
 
 use std::process::ExitCode;
+use std::time::SystemTime;
 
 use clap::Parser;
 
 use cli::options::Options;
 use cli::{Cli, Flags};
 use commands::list;
+use record::Run;
+use run::{driver, plan};
 use system::cpus;
-use system::exit::{self, Failure, Outcome};
+use system::exit::{self, Failure, Outcome, fine_if};
+use system::files;
+use system::machine::{self, Build, Machine};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -42,6 +46,78 @@ fn main() -> ExitCode {
 fn measure_all(flags: &Flags) -> Outcome {
     let options =
         Options::check(flags, cpus::in_order_of_use().len()).and_then(Options::prepare).map_err(Failure::Usage)?;
-    let run = suite::run(&options);
-    suite::export(&run, &options)
+    let run = run_suite(&options);
+    export(&run, &options)
+}
+
+/// For the order of the runners within a round, the same from run to run in the first one.
+const SEED: u64 = 2;
+
+/// Measures what the options ask for.
+fn run_suite(options: &Options) -> Run {
+    let look_again = machine::watch();
+    let machine = Machine::read();
+    let (present, absent) = driver::what_is_there(&options.wanted.runtimes);
+    let wanted = plan::Wanted { runtimes: present, ..options.wanted.clone() };
+    let (records, undecided) = driver::run(&plan::groups(&wanted), &machine.cpus, options, SEED);
+    Run {
+        date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        command_line: std::env::args().map(|argument| without_folders(&argument)).collect(),
+        machine,
+        build: Build::read(),
+        budget: options.budget,
+        seed: SEED,
+        undecided,
+        absent,
+        disturbance: look_again(),
+        records,
+    }
+}
+
+/// An argument whose paths are only the names of files, because a folder may be named after a user or a host.
+fn without_folders(argument: &str) -> String {
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    match argument.split_once('=').filter(|_| argument.starts_with("--")) {
+        Some((flag, path)) => format!("{flag}={}", name(path)),
+        None => name(argument),
+    }
+}
+
+/// Prints the report and writes the file. The program fails if any measurement did.
+fn export(run: &Run, options: &Options) -> Outcome {
+    let samples = options.samples.as_deref();
+    let stored = samples.map_or(Ok(()), |path| {
+        let text = serde_json::to_string(run).map_err(|error| format!("the results are no JSON: {error}"))?;
+        files::write("--json", path, &without_home(text))
+    });
+    // The screen must not name a file that could not be written.
+    print!("{}", report::text(run, samples.filter(|_| stored.is_ok()), options.full));
+    stored.map_err(Failure::Work)?;
+    fine_if(!run.has_failures())
+}
+
+/// A text in which the user's own folder has no name.
+fn without_home(text: String) -> String {
+    match std::env::var("HOME").ok().filter(|home| home.len() > 1) {
+        Some(home) => text.replace(&home, "~"),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_of_a_run_names_no_folder() {
+        let cases = [
+            ("/home/me/target/release/hive-bench", "hive-bench"),
+            ("--json=/home/me/a.json", "--json=a.json"),
+            ("/home/me/a=b/c.json", "c.json"),
+            ("region,join", "region,join"),
+        ];
+        for (argument, kept) in cases {
+            assert_eq!(without_folders(argument), kept);
+        }
+    }
 }

@@ -63,24 +63,6 @@ fn a_laplacian_by_the_line() {
 }
 
 #[test]
-fn a_graph_is_the_same_for_the_same_seed() {
-    let scratch = Scratch::new("graph");
-    let graph = |name: &str, seed: &str| {
-        let file = scratch.file(name);
-        let arguments = ["random-graph", "--vertices", "50", "--edges", "80", "--seed", seed, &file];
-        assert_eq!(generate(&arguments), (Some(0), String::new()));
-        let text = fs::read_to_string(&file).expect("the file is there");
-        // Without the comment, which names the seed.
-        text.lines().filter(|line| !line.starts_with("% ")).map(str::to_owned).collect::<Vec<_>>()
-    };
-    let first = graph("1.mtx", "1");
-    assert_eq!(first[1], "50 50 130");
-    assert_eq!(first.len(), 132);
-    assert_eq!(first, graph("once-more.mtx", "1"));
-    assert_ne!(first, graph("2.mtx", "2"));
-}
-
-#[test]
 fn a_name_that_ends_in_gz_gets_what_it_says() {
     let scratch = Scratch::new("gz");
     let file = scratch.file("grid.mtx.gz");
@@ -106,9 +88,6 @@ fn what_cannot_be_made_or_written() {
     refused(&["laplacian", &file], &["--side"]);
     refused(&["laplacian", "--side", "0", &file], &["--side", "1..="]);
     refused(&["laplacian", "--side", "65536", &file], &["--side", "65535"]);
-    refused(&["random-graph", "--vertices", "0", "--edges", "1", &file], &["--vertices"]);
-    refused(&["random-graph", "--vertices", "3", "--edges", "0", &file], &["--edges"]);
-    refused(&["random-graph", "--vertices", "3", "--edges", "4", &file], &["--edges 4", "at most 3 edges"]);
     refused(&["laplacian", "--side", "3"], &["FILE"]);
     refused(&["laplacian", "--side", "3", "/nowhere/at/all.mtx"], &["/nowhere/at/all.mtx", "cannot be written"]);
     assert!(!fs::exists(&file).expect("one can look"));

@@ -49,9 +49,9 @@ fn all_runtimes_come_to_the_same() {
 }
 
 #[test]
-fn a_generated_graph_compressed_is_solved() {
-    let file = Scratch::new("graph.mtx.gz");
-    let generated = hive_bench(&["generate", "random-graph", "--vertices", "500", "--edges", "2000", file.path()]);
+fn a_generated_matrix_compressed_is_solved() {
+    let file = Scratch::new("grid.mtx.gz");
+    let generated = hive_bench(&["generate", "laplacian", "--side", "22", file.path()]);
     assert_eq!(generated.status.code(), Some(0), "{}", text(&generated.stderr));
     comes_out_right(&["--matrix", file.path(), "--runtime", "hive,rayon-worker,libgomp,sequential"]);
 }

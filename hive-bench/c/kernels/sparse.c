@@ -16,7 +16,7 @@ static inline double row_times(const size_t *restrict starts, const uint32_t *re
     return sum;
 }
 
-/* As in kernels/sparse/in_c.rs. */
+/* As in kernels/sparse/placed.rs. */
 typedef struct {
     size_t blocks;
     const size_t *bounds, *starts;
@@ -24,7 +24,7 @@ typedef struct {
     const double *values;
 } matrix;
 
-/* As in kernels/sparse/in_c.rs. */
+/* As in kernels/sparse/placed.rs. */
 typedef struct {
     double *x, *r, *p, *q;
 } vectors;

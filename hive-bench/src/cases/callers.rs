@@ -6,11 +6,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::cpu;
-use super::samples::{Samples, check, numbers};
+use super::{Samples, check, numbers};
 use crate::catalog::Case;
 use crate::kernels::roots::{self, expected_sum};
 use crate::record::{Job, Measured};
-use crate::runtimes::callers::Callers;
+use crate::runtimes::Runtime;
 use crate::stats::quantile;
 use crate::system::cpus;
 
@@ -23,7 +23,7 @@ const BETWEEN: Duration = Duration::from_millis(1);
 /// Requests of each thread before those that count.
 const WARM_UP: u32 = 5;
 
-pub(super) fn requests(team: &impl Callers, job: &Job, measured: &Measured) -> Samples {
+pub(super) fn requests(team: &impl Runtime, job: &Job, measured: &Measured) -> Samples {
     let numbers = roots::numbers(numbers(job, measured)?);
     let crowd = Crowd { team, numbers: &numbers, cpus: &job.cpus[..job.threads] };
     let [light, saturated, regions] = job.budget.requests;
@@ -58,7 +58,7 @@ struct Crowd<'c, C> {
     cpus: &'c [usize],
 }
 
-impl<C: Callers> Crowd<'_, C> {
+impl<C: Runtime> Crowd<'_, C> {
     /// So many requests of each thread, after a sleep of `between` on average, or back to back.
     fn requests(&self, each: u32, between: Option<Duration>) -> Result<Done, String> {
         let start = &Barrier::new(REQUEST_THREADS + 1);
@@ -153,7 +153,19 @@ mod tests {
     /// A team that loses a number.
     struct Forgetful;
 
-    impl Callers for Forgetful {
+    impl Runtime for Forgetful {
+        fn threads(&self) -> usize {
+            1
+        }
+
+        fn region<F: Fn(usize) + Sync>(&mut self, _threads: usize, body: F) {
+            body(0);
+        }
+
+        fn sums(&mut self, _times: u64) -> f64 {
+            0.0
+        }
+
         fn sum_of_roots(&self, numbers: &[f64]) -> Result<f64, String> {
             Sequential.sum_of_roots(&numbers[..numbers.len() - 1])
         }

@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::samples::{Samples, check};
+use super::{Samples, check};
 use crate::catalog::Construct;
 use crate::measure::timing;
 use crate::record::{Budget, Job, Measured};
 use crate::runtimes::Runtime;
-use crate::runtimes::constructs::{Constructs, Delay, work};
+use crate::runtimes::constructs::{Delay, work};
 use crate::stats::median;
 
 /// About a tenth of a microsecond, as in syncbench.
@@ -21,7 +21,7 @@ pub(crate) fn delay_alone(budget: &Budget) -> f64 {
 }
 
 /// The time of a construct less that of the delays in it.
-pub(super) fn overhead(runtime: &mut (impl Runtime + Constructs), job: &Job, measured: &Measured) -> Samples {
+pub(super) fn overhead(runtime: &mut impl Runtime, job: &Job, measured: &Measured) -> Samples {
     let construct = job.case.construct().ok_or("this case has no construct")?;
     verify(runtime, construct)?;
     let alone = measured.delay.unwrap_or_else(|| delay_alone(&job.budget)) * construct.delays() as f64;
@@ -30,7 +30,7 @@ pub(super) fn overhead(runtime: &mut (impl Runtime + Constructs), job: &Job, mea
 }
 
 /// Whether the delays are as many as there should be.
-fn verify(runtime: &mut (impl Runtime + Constructs), construct: Construct) -> Result<(), String> {
+fn verify(runtime: &mut impl Runtime, construct: Construct) -> Result<(), String> {
     static DELAYS: AtomicU64 = AtomicU64::new(0);
     extern "C" fn count(_length: u64) {
         // Relaxed, here and below: the end of the region orders the additions before the load.

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 use std::{fs, hint, thread};
 
+use super::Samples;
 use super::pending_tasks::PendingTasks;
-use super::samples::Samples;
 use crate::record::{Budget, Job};
 use crate::runtimes::Runtime;
 use crate::runtimes::tasks::Tasks;

@@ -4,10 +4,10 @@
 use std::thread;
 use std::time::Duration;
 
-use super::samples::{Samples, numbers};
+use super::{Samples, numbers};
 use crate::kernels::kernel::{Kernel, Kernels};
 use crate::kernels::roots::Roots;
-use crate::measure::reference::hand_over::HandOver;
+use crate::measure::hand_over::HandOver;
 use crate::measure::timing;
 use crate::record::{Job, Measured};
 use crate::runtimes::Runtime;
@@ -28,7 +28,7 @@ pub(super) fn region(runtime: &mut impl Runtime, job: &Job, measured: &mut Measu
 
 /// One loop does not count. A runtime may learn from it how long the loop takes.
 pub(super) fn cold_loop(runtime: &mut (impl Runtime + Kernels), job: &Job, measured: &mut Measured) -> Samples {
-    let gap = job.case.cold_loop().ok_or("this case has no loop after a gap")?.gap;
+    let (_, gap) = job.case.cold_loop().ok_or("this case has no loop after a gap")?;
     let mut kernel = Roots::new(numbers(job, measured)?);
     runtime.run(&mut kernel, WARM_UP);
     kernel.answer()?;

@@ -1,25 +1,24 @@
 //! Real work in small regions and loops, its answer checked.
 
-use super::samples::{Samples, check};
-use super::warm_up::awaken;
+use super::awaken;
+use super::{Samples, check};
 use crate::catalog::Case;
-use crate::kernels::disjoint::Disjoint;
 use crate::kernels::handing_out::HandingOut;
+use crate::kernels::jacobi as heat;
 use crate::kernels::kernel::{Kernel, Kernels};
 use crate::kernels::labels::Labels;
 use crate::kernels::mandelbrot::Mandelbrot;
 use crate::kernels::matmul::Matmul;
 use crate::kernels::nbody::{Nbody, Schedule};
+use crate::kernels::shares::placed;
 use crate::kernels::sparse::{Product, System};
 use crate::kernels::stencil::Stencil;
 use crate::kernels::stream::{Operation, Stream};
-use crate::kernels::triad::{Triad, b_at, c_at};
-use crate::kernels::{jacobi as heat, split};
+use crate::kernels::triad::{Triad, a_at, b_at};
 use crate::measure::timing;
 use crate::record::{Budget, Job};
 use crate::runtimes::Runtime;
 use crate::runtimes::sequential::Sequential;
-use crate::runtimes::solve::Solve;
 
 /// Doubles in each of STREAM's arrays.
 const STREAM_LEN: usize = 1 << 22;
@@ -31,7 +30,7 @@ const WARM_UP_ITERATIONS: u64 = 10;
 /// Nanoseconds for a unit of the kernel, and the answer.
 type Done = (Vec<f64>, u64);
 
-pub(super) fn run(runtime: &mut (impl Runtime + Kernels + Solve), job: &Job) -> Samples {
+pub(super) fn run(runtime: &mut (impl Runtime + Kernels), job: &Job) -> Samples {
     let (samples, answer) = match job.case {
         Case::Jacobi => heat_run(&job.budget, |steps, plates| {
             runtime.jacobi(steps, plates);
@@ -97,7 +96,8 @@ fn in_samples<R: Runtime + Kernels, K: Kernel>(
 
 fn triad(runtime: &mut impl Runtime, job: &Job) -> Samples {
     let len = job.case.triad_len().ok_or("this case has no arrays")?;
-    let mut arrays = triad_of(runtime, len);
+    let (a, b, c) = (placed(runtime, len, |_| -1.0), placed(runtime, len, a_at), placed(runtime, len, b_at));
+    let mut arrays = Triad { a, b, c };
     let samples = timing::batches(&job.budget, |times| runtime.triads(times, &mut arrays));
     arrays.check().map(|()| samples)
 }
@@ -121,7 +121,7 @@ fn spmv(runtime: &mut (impl Runtime + Kernels), job: &Job) -> Samples {
 }
 
 /// All iterations are one sample: the time of an iteration.
-fn cg(runtime: &mut (impl Runtime + Solve), job: &Job) -> Samples {
+fn cg(runtime: &mut (impl Runtime + Kernels), job: &Job) -> Samples {
     let (largest_error, iterations) = (job.given.cg_error()?, job.budget.cg_iterations);
     let mut system = System::new(runtime, &job.given.matrix(&job.budget)?);
     runtime.solve(&mut system, WARM_UP_ITERATIONS)?;
@@ -130,24 +130,6 @@ fn cg(runtime: &mut (impl Runtime + Solve), job: &Job) -> Samples {
     let took = timing::try_nanoseconds(|| runtime.solve(&mut system, iterations))?;
     system.check(largest_error)?;
     Ok(vec![took / iterations as f64])
-}
-
-/// Arrays whose memory each thread has touched first where it will work.
-fn triad_of(runtime: &mut impl Runtime, len: usize) -> Triad {
-    let mut arrays = Triad { a: vec![0.0; len], b: vec![0.0; len], c: vec![0.0; len] };
-    let threads = runtime.threads();
-    let (a, b, c) = (Disjoint::new(&mut arrays.a), Disjoint::new(&mut arrays.b), Disjoint::new(&mut arrays.c));
-    runtime.region(threads, |id| {
-        let range = split(id, threads, len);
-        // SAFETY: `split` gives each thread a part of its own.
-        #[allow(unsafe_code)]
-        let (a, b, c) =
-            (unsafe { a.part(range.clone()) }, unsafe { b.part(range.clone()) }, unsafe { c.part(range.clone()) });
-        a.fill(-1.0);
-        b.iter_mut().zip(range.clone()).for_each(|(b, i)| *b = b_at(i));
-        c.iter_mut().zip(range).for_each(|(c, i)| *c = c_at(i));
-    });
-    arrays
 }
 
 #[cfg(test)]

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use super::cpu;
 use super::pending_tasks::PendingTasks;
-use super::samples::{Samples, check};
+use super::{Samples, check};
 use crate::catalog::Case;
 use crate::kernels::join::InOrder;
 use crate::kernels::joins::{Tree, fib_by_adding, joins_of_fib};
 use crate::kernels::recursion::Recursion;
 use crate::kernels::search::{self, Node};
 use crate::measure::timing;
-use crate::record::{Budget, Job, Measured};
+use crate::record::{Budget, Job};
 use crate::runtimes::tasks::Tasks;
 
 /// Ten layers: 1,023 nodes.
@@ -29,13 +29,7 @@ const WARM_UP: u64 = 16;
 /// A thread that sleeps oversleeps by so much that it has to poll through gaps shorter than this.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(100);
 
-/// Measures the job's case with the team that is up and running.
-pub(crate) fn run(runtime: &mut impl Tasks, job: &Job, measured: &mut Measured) -> Result<(), String> {
-    measured.samples = samples(runtime, job)?;
-    Ok(())
-}
-
-pub(super) fn samples(runtime: &mut impl Tasks, job: &Job) -> Samples {
+pub(crate) fn samples(runtime: &mut impl Tasks, job: &Job) -> Samples {
     let budget = &job.budget;
     match job.case {
         Case::JoinFib => fib(runtime, budget),

@@ -3,6 +3,8 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::ValueEnum;
+
 use super::construct::Construct;
 
 named! {
@@ -108,14 +110,6 @@ pub(crate) enum Unit {
     Regions,
 }
 
-/// A parallel loop after the program has done nothing for a while.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ColdLoop {
-    /// How long the loop takes on one thread.
-    pub(crate) work: Duration,
-    pub(crate) gap: Duration,
-}
-
 impl Case {
     /// The cases of one family, in order of the gap or window where they have one.
     pub(crate) fn all_of(family: &str) -> impl Iterator<Item = Self> {
@@ -147,11 +141,11 @@ impl Case {
         if self == Self::IdleAsleep { Some(Duration::from_millis(5)) } else { self.time_after("idle-") }
     }
 
-    /// How much work there is after how much idleness, in the cold-for cases.
-    pub(crate) fn cold_loop(self) -> Option<ColdLoop> {
+    /// How long the loop takes on one thread, and after how much idleness, in the cold-for cases.
+    pub(crate) fn cold_loop(self) -> Option<(Duration, Duration)> {
         let (work, gap) = self.name().strip_prefix("cold-for-")?.split_once('-')?;
         let time = |text| humantime::parse_duration(text).ok();
-        Some(ColdLoop { work: time(work)?, gap: time(gap)? })
+        Some((time(work)?, time(gap)?))
     }
 
     /// How long there is nothing to do before the task, in the wake cases.
@@ -161,7 +155,7 @@ impl Case {
 
     /// How long the program does nothing before what is timed by its own thread: a region or a loop.
     pub(crate) fn idleness(self) -> Option<Duration> {
-        self.gap().or_else(|| self.cold_loop().map(|cold| cold.gap))
+        self.gap().or_else(|| self.cold_loop().map(|(_, gap)| gap))
     }
 
     /// How long the loop takes on one thread, in the cases whose work is given as a time. A region of the two queens is
@@ -171,13 +165,13 @@ impl Case {
             Self::CallersLightP50 | Self::CallersLightP99 | Self::CallersLightCpu => Some(Duration::from_nanos(8600)),
             Self::CallersTwoQueens => Some(Duration::from_micros(200) * u32::try_from(threads).unwrap_or(u32::MAX)),
             _ if self.is_of_callers() => Some(Duration::from_micros(860)),
-            _ => self.cold_loop().map(|cold| cold.work),
+            _ => self.cold_loop().map(|(work, _)| work),
         }
     }
 
     /// The construct whose overhead is measured. The EPCC cases are in the order of the constructs.
     pub(crate) fn construct(self) -> Option<Construct> {
-        Construct::ALL.get((self as usize).checked_sub(Self::EpccParallel as usize)?).copied()
+        Construct::value_variants().get((self as usize).checked_sub(Self::EpccParallel as usize)?).copied()
     }
 
     /// Doubles in each array, in the triad cases.
@@ -201,29 +195,9 @@ impl Case {
     }
 
     /// The cases that are run where neither `--all` nor `--case` is given: those that a user would choose a runtime by.
-    pub(crate) const BY_DEFAULT: [Self; 21] = [
-        Self::Region,
-        Self::Reduce,
-        Self::Barrier,
-        Self::Idle2ms,
-        Self::Idle20ms,
-        Self::IdleAsleep,
-        Self::CpuIdle,
-        Self::Triad64k,
-        Self::Jacobi,
-        Self::Stencil7,
-        Self::NbodyStatic,
-        Self::Matmul,
-        Self::Mandelbrot,
-        Self::Dynamic1m,
-        Self::Cg,
-        Self::JoinFib,
-        Self::JoinTree,
-        Self::SpawnSingle,
-        Self::TreeSearch,
-        Self::Wake1ms,
-        Self::Wake20ms,
-    ];
+    pub(crate) const BY_DEFAULT: &str = "region,reduce,barrier,idle-2ms,idle-20ms,idle-asleep,cpu-idle,triad-64k,\
+        jacobi,stencil7,nbody-static,matmul,mandelbrot,dynamic-1m,cg,join-fib,\
+        join-tree,spawn-single,tree-search,wake-1ms,wake-20ms";
 
     /// Whether it works on a sparse matrix. For OpenMP these kernels are entirely in C, too.
     pub(crate) const fn is_sparse(self) -> bool {
@@ -321,14 +295,14 @@ mod tests {
     fn times_are_those_of_the_names() {
         assert_eq!(Case::Idle100us.gap(), Some(Duration::from_micros(100)));
         assert_eq!((Case::IdleUse1ms.gap(), Case::Wake20ms.wake_gap()), (None, Some(Duration::from_millis(20))));
-        let cold = ColdLoop { work: Duration::from_micros(50), gap: Duration::from_millis(200) };
+        let cold = (Duration::from_micros(50), Duration::from_millis(200));
         assert_eq!(Case::ColdFor50us200ms.cold_loop(), Some(cold));
     }
 
     #[test]
     fn constructs_are_those_of_the_epcc_cases() {
         let constructs: Vec<_> = Case::ALL.iter().filter_map(|case| case.construct()).collect();
-        assert_eq!(constructs, Construct::ALL);
+        assert_eq!(constructs, Construct::value_variants());
         assert_eq!(Case::EpccGuided1.construct(), Some(Construct::Guided1));
         assert!(Case::all_of("epcc").all(|case| case.construct().is_some()));
     }

@@ -1,7 +1,7 @@
 //! The constructs whose overhead EPCC's benchmarks measure.
 
-/// A construct, of which many are timed in a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A construct, of which many are timed in a row; in the order of their cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 #[repr(i32)]
 pub(crate) enum Construct {
     /// A region.
@@ -28,21 +28,6 @@ pub(crate) enum Construct {
 pub(crate) const ITERATIONS: u64 = 128;
 
 impl Construct {
-    /// In the order of their cases.
-    pub(crate) const ALL: [Self; 11] = [
-        Self::Parallel,
-        Self::For,
-        Self::ParallelFor,
-        Self::Barrier,
-        Self::Single,
-        Self::Ordered,
-        Self::Reduction,
-        Self::Static,
-        Self::Static1,
-        Self::Dynamic1,
-        Self::Guided1,
-    ];
-
     /// How many delays one thread alone would have in one of them.
     pub(crate) const fn delays(self) -> u64 {
         match self {

@@ -1,21 +1,34 @@
 //! What can be measured: every case and every runtime, with its name and its limits.
 
-/// Gives a field-less enum its list, and one name for the command line, the tables and the results.
-macro_rules! named {
-    ($(#[$of:meta])* $type:ident { $($variant:ident $name:literal $help:literal;)* }) => {
+/// Gives a field-less enum its list, and a name for each of its values.
+macro_rules! names {
+    ($(#[$of:meta])* $type:ident { $($(#[$of_variant:meta])* $variant:ident $name:literal;)* }) => {
         $(#[$of])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-        pub(crate) enum $type {
-            $(#[doc = $help] #[serde(rename = $name)] $variant,)*
-        }
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub(crate) enum $type { $($(#[$of_variant])* $variant,)* }
 
         impl $type {
+            #[allow(dead_code, reason = "not each list is asked for")]
             pub(crate) const ALL: &[Self] = &[$(Self::$variant,)*];
 
             pub(crate) const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
+        }
+    };
+}
+pub(crate) use names;
 
+/// The same with help, and with the name on the command line and in the results, too.
+macro_rules! named {
+    ($(#[$of:meta])* $type:ident { $($variant:ident $name:literal $help:literal;)* }) => {
+        super::names! {
+            $(#[$of])*
+            #[derive(serde::Serialize, serde::Deserialize)]
+            $type { $(#[doc = $help] #[serde(rename = $name)] $variant $name;)* }
+        }
+
+        impl $type {
             pub(crate) const fn help(self) -> &'static str {
                 match self { $(Self::$variant => $help,)* }
             }

@@ -14,6 +14,7 @@ use crate::model;
 use crate::mpi;
 use crate::run::{own_process, runner};
 use crate::runtimes::hive::HiveTeam;
+#[cfg(openmp_compiled)]
 use crate::runtimes::openmp;
 use crate::system::cpus;
 use crate::system::exit::Outcome;
@@ -88,7 +89,8 @@ pub(crate) enum Command {
     /// Exit codes: 0 if all is well, 1 if --check found a bit that differs, 2 for bad usage.
     /// docs/mpi.md says how to run it.
     #[cfg(feature = "mpi")]
-    Mpi(mpi::Arguments),
+    #[command(subcommand)]
+    Mpi(mpi::Problem),
     /// Measure one thing.
     #[command(hide = true)]
     Runner { job: String },
@@ -102,6 +104,7 @@ pub(crate) enum Command {
     #[command(hide = true)]
     Busy { cpu: Option<usize> },
     /// Say which OpenMP library is in use.
+    #[cfg(openmp_compiled)]
     #[command(hide = true)]
     OpenmpLibrary,
     /// Say what hive makes of this machine.
@@ -129,11 +132,12 @@ impl Command {
             Self::Captures => captures::main(),
             Self::Sweep(arguments) => sweep::main(arguments),
             #[cfg(feature = "mpi")]
-            Self::Mpi(arguments) => mpi::main(arguments),
+            Self::Mpi(problem) => mpi::main(problem),
             Self::Runner { job } => runner::main(job),
             Self::CrowdRunner { job } => crowd::runner::main(job),
             Self::NumericRunner { job } => numeric::runner::main(job),
             Self::Busy { cpu } => crowd::busy::main(*cpu),
+            #[cfg(openmp_compiled)]
             Self::OpenmpLibrary => own_process::answer(openmp::library()),
             Self::HiveReport => own_process::answer(HiveTeam::report(&cpus::in_order_of_use())),
         }

@@ -4,11 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use clap::ValueEnum;
+
 use crate::catalog::{Case, RuntimeId};
-use crate::cli::flags::Flags;
+use crate::cli::Flags;
 use crate::record::{Budget, Given};
 use crate::run::plan::{Rounds, Wanted};
-use crate::run::sizes::{checked_size, default_sizes};
+use crate::run::sizes::chosen_sizes;
 use crate::system::files::writable;
 
 const QUICK_TIME: Duration = Duration::from_secs(15);
@@ -40,13 +42,17 @@ impl Options {
     pub(crate) fn check(flags: &Flags, most: usize) -> Result<Self, String> {
         let chosen: Vec<Case> = flags.case.iter().flat_map(|family| family.0.iter().copied()).collect();
         let is_default = chosen.is_empty() && !flags.all;
-        let cases = if is_default { Case::BY_DEFAULT.to_vec() } else { or_all(&chosen, Case::ALL) };
+        let cases = if is_default { by_default()? } else { or_all(&chosen, Case::ALL) };
         let runtimes = if is_default && flags.runtime.is_empty() {
             RuntimeId::by_default()
         } else {
             or_all(&flags.runtime, RuntimeId::ALL)
         };
-        let sizes = if is_default && flags.threads.is_empty() { vec![most] } else { sizes(&flags.threads, most)? };
+        let sizes = if is_default && flags.threads.is_empty() {
+            vec![most]
+        } else {
+            chosen_sizes("--threads", &flags.threads, most)?
+        };
         let wanted = Wanted { cases, runtimes, sizes, most };
         something_left(&wanted)?;
         if flags.poll == Some(Duration::ZERO) {
@@ -93,18 +99,12 @@ fn named_by_the_date() -> PathBuf {
 }
 
 /// The chosen items, or all if none was chosen: in the catalogue's order, and each once.
-fn or_all<T: Copy + PartialEq>(chosen: &[T], all: &[T]) -> Vec<T> {
-    all.iter().copied().filter(|item| chosen.is_empty() || chosen.contains(item)).collect()
+fn by_default() -> Result<Vec<Case>, String> {
+    Case::BY_DEFAULT.split(',').map(|name| Case::from_str(name, false)).collect()
 }
 
-fn sizes(chosen: &[usize], most: usize) -> Result<Vec<usize>, String> {
-    if chosen.is_empty() {
-        return Ok(default_sizes(most));
-    }
-    let mut sizes = chosen.iter().map(|&size| checked_size("--threads", size, most)).collect::<Result<Vec<_>, _>>()?;
-    sizes.sort_unstable();
-    sizes.dedup();
-    Ok(sizes)
+fn or_all<T: Copy + PartialEq>(chosen: &[T], all: &[T]) -> Vec<T> {
+    all.iter().copied().filter(|item| chosen.is_empty() || chosen.contains(item)).collect()
 }
 
 fn something_left(wanted: &Wanted) -> Result<(), String> {
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn without_flags_a_few_cases_are_measured_with_all_cpus_and_with_all_everything() {
         let options = check(&[], 4).unwrap();
-        assert_eq!(options.wanted.cases, Case::BY_DEFAULT);
+        assert_eq!(options.wanted.cases, by_default().unwrap());
         assert_eq!(options.wanted.runtimes, RuntimeId::by_default());
         assert_eq!(options.wanted.sizes, [4]);
         assert_eq!((options.budget, options.rounds), (Budget::STANDARD, Rounds::Within(STANDARD_TIME)));
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(wanted.cases.len(), 9 + 7 + 1);
         assert_eq!(wanted.runtimes, RuntimeId::ALL);
         let wanted = check(&["--runtime", "hive-unpinned"], 2).unwrap().wanted;
-        assert_eq!((wanted.runtimes, &wanted.cases[..]), (vec![RuntimeId::HiveUnpinned], &Case::BY_DEFAULT[..]));
+        assert_eq!((wanted.runtimes, &wanted.cases[..]), (vec![RuntimeId::HiveUnpinned], &by_default().unwrap()[..]));
     }
 
     #[test]

@@ -2,14 +2,18 @@
 
 use std::hint::black_box;
 
-use hive::{Hive, Pin};
+use hive::Hive;
 
-use crate::commands::text_table::text_table;
+use crate::catalog::RuntimeId;
 use crate::measure::timing;
-use crate::report::tables::number;
+use crate::report::tables::{aligned, number};
+#[cfg(feature = "forkunion")]
+use crate::runtimes::forkunion::ForkUnionPool;
+use crate::runtimes::hive::HiveTeam;
+use crate::runtimes::loops::Loops;
 use crate::system::cpus;
 use crate::system::exit::{Failure, Outcome};
-use crate::system::machine::Machine;
+use crate::system::machine;
 
 /// How many words the bodies capture.
 const WORDS: [usize; 5] = [1, 2, 4, 8, 16];
@@ -22,7 +26,7 @@ pub(crate) fn main() -> Outcome {
     // On a machine with one CPU the two share it.
     let cpus: Vec<usize> = cpus::in_order_of_use().into_iter().cycle().take(2).collect();
     let rows = rows(&cpus).map_err(Failure::Work)?;
-    print!("{}", text(&Machine::read_name(), &rows));
+    print!("{}", text(&machine::processor(), &rows));
     Ok(())
 }
 
@@ -32,7 +36,8 @@ trait Captures {
 }
 
 struct Spmd<'a>(&'a Hive);
-struct ParFor<'a>(&'a Hive);
+/// A loop over blocks: `par_for`, or the rival's.
+struct Blocks<'a, L>(&'a mut L);
 
 impl Captures for Spmd<'_> {
     fn run<const N: usize>(&mut self, words: [usize; N]) {
@@ -42,19 +47,9 @@ impl Captures for Spmd<'_> {
     }
 }
 
-impl Captures for ParFor<'_> {
+impl<L: Loops> Captures for Blocks<'_, L> {
     fn run<const N: usize>(&mut self, words: [usize; N]) {
-        self.0.par_for(0..INDICES, move |range, _| {
-            black_box(range.start + words[N - 1]);
-        });
-    }
-}
-
-#[cfg(feature = "forkunion")]
-impl Captures for crate::runtimes::forkunion::ForkUnionPool {
-    fn run<const N: usize>(&mut self, words: [usize; N]) {
-        use crate::runtimes::loops::Loops;
-        self.blocks(INDICES, move |range| {
+        self.0.blocks(INDICES, move |range| {
             black_box(range.start + words[N - 1]);
         });
     }
@@ -64,30 +59,13 @@ impl Captures for crate::runtimes::forkunion::ForkUnionPool {
 type Row = (&'static str, [f64; WORDS.len()]);
 
 fn rows(cpus: &[usize]) -> Result<Vec<Row>, String> {
-    let hive = Hive::builder().bees(2).pin(Pin::Cpus(cpus.to_vec())).pin_queen(true).build();
-    let hive = hive.map_err(|error| format!("no hive: {error}"))?;
-    let mut rows = vec![("spmd", nanoseconds(Spmd(&hive))), ("par_for", nanoseconds(ParFor(&hive)))];
-    // Its worker would poll beside the next runtime.
-    drop(hive);
-    rows.extend(with_forkunion(cpus)?);
+    // The hive ends here, because its worker would poll beside the next runtime.
+    let rows = HiveTeam::host(RuntimeId::Hive, cpus, None, |team| {
+        vec![("spmd", nanoseconds(Spmd(&team.hive))), ("par_for", nanoseconds(Blocks(team)))]
+    })?;
+    #[cfg(feature = "forkunion")]
+    let rows = [rows, ForkUnionPool::host(cpus, |pool| vec![("forkunion", nanoseconds(Blocks(pool)))])?].concat();
     Ok(rows)
-}
-
-#[cfg(feature = "forkunion")]
-fn with_forkunion(cpus: &[usize]) -> Result<Option<Row>, String> {
-    use crate::runtimes::forkunion::ForkUnionPool;
-    ForkUnionPool::host(cpus, |pool| Some(("forkunion", nanoseconds(pool))))
-}
-
-#[cfg(not(feature = "forkunion"))]
-fn with_forkunion(_cpus: &[usize]) -> Result<Option<Row>, String> {
-    Ok(None)
-}
-
-impl<T: Captures> Captures for &mut T {
-    fn run<const N: usize>(&mut self, words: [usize; N]) {
-        T::run(self, words);
-    }
 }
 
 fn nanoseconds(mut by: impl Captures) -> [f64; WORDS.len()] {
@@ -121,7 +99,7 @@ fn text(machine: &str, rows: &[Row]) -> String {
     format!(
         "nanoseconds on {machine} of a loop over {INDICES} indices with next to nothing in it, by a team of two that \
          is awake, by how many words its body captures; medians\n{}\n",
-        text_table(header, rows, 1)
+        aligned(header, rows, &[0]).trim_fmt()
     )
 }
 

@@ -7,7 +7,7 @@ use clap::Args;
 use comfy_table::presets;
 
 use crate::catalog::Case;
-use crate::record::{Run, saved};
+use crate::record::{self, Run};
 use crate::report::figures::Figures;
 use crate::report::notes;
 use crate::report::ranking::{Row, sentence};
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
 
 /// Prints it.
 pub(crate) fn main(arguments: &Arguments) -> Outcome {
-    let runs = arguments.runs.iter().map(|path| saved::read(path)).collect::<Result<Vec<_>, _>>();
+    let runs = arguments.runs.iter().map(|path| record::read(path)).collect::<Result<Vec<_>, _>>();
     print!("{}", text(&runs.map_err(Failure::Usage)?, arguments.markdown));
     Ok(())
 }
@@ -66,7 +66,7 @@ fn text(runs: &[Run], markdown: bool) -> String {
     };
     let words: Vec<usize> =
         std::iter::once(0).chain((0..runs.len()).flat_map(|run| [4 * run + 3, 4 * run + 4])).collect();
-    let mut table = aligned(header.collect::<Vec<_>>(), table_lines.into_iter().map(of_line), &words);
+    let mut table = aligned(header, table_lines.into_iter().map(of_line), &words);
     if markdown {
         table.load_style(presets::ASCII_MARKDOWN);
     } else {

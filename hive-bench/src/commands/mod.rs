@@ -13,7 +13,6 @@ pub(crate) mod numa;
 pub(crate) mod numeric;
 pub(crate) mod report;
 pub(crate) mod sweep;
-pub(crate) mod text_table;
 #[cfg(feature = "hwloc")]
 pub(crate) mod topo;
 pub(crate) mod trace;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::record::saved;
+use crate::record;
 use crate::report::figures::Figures;
 use crate::report::ranking::{self, Row};
 use crate::report::text;
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 
 /// Prints it.
 pub(crate) fn main(arguments: &Arguments) -> Outcome {
-    let run = saved::read(&arguments.run).map_err(Failure::Usage)?;
+    let run = record::read(&arguments.run).map_err(Failure::Usage)?;
     if arguments.markdown {
         print!("{}", ranking::markdown(&Row::all(&Figures::of(&run.records))));
     } else {

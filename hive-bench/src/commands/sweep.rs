@@ -7,14 +7,13 @@ use std::time::Duration;
 use clap::{Args, value_parser};
 use hive::{Hive, Reduction};
 
-use crate::commands::text_table::text_table;
 use crate::kernels::roots::sum_of_indices;
 use crate::measure::timing;
 use crate::record::Budget;
-use crate::report::tables::number;
+use crate::report::tables::{aligned, number};
 use crate::stats::median;
 use crate::system::exit::{Failure, Outcome};
-use crate::system::machine::Machine;
+use crate::system::machine;
 
 /// The calls, after the plain loop.
 const CALLS: [&str; 2] = ["par_for", "par_reduce"];
@@ -46,7 +45,7 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
     let pause = arguments.pause.map(|us| Duration::from_micros(us.into()));
     let points: Vec<Point> = (0..=MOST).map(|power| point(&hive, 1 << power, pause)).collect();
     let when = arguments.pause.map_or_else(|| "back to back".to_owned(), |us| format!("after {us} us of sleep each"));
-    print!("{}", text(&Machine::read_name(), &when, &points));
+    print!("{}", text(&machine::processor(), &when, &points));
     Ok(())
 }
 
@@ -108,7 +107,7 @@ fn text(machine: &str, when: &str, points: &[Point]) -> String {
             ratio(point, call)
         )
     });
-    format!("nanoseconds of a loop on {machine}, {when}; medians\n{}\n{worst}", text_table(header, rows, 0))
+    format!("nanoseconds of a loop on {machine}, {when}; medians\n{}\n{worst}", aligned(header, rows, &[]).trim_fmt())
 }
 
 #[cfg(test)]

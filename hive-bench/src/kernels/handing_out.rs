@@ -2,6 +2,7 @@
 
 use std::hint::black_box;
 
+use crate::kernels::check;
 use crate::kernels::kernel::Kernel;
 use crate::runtimes::loops::Loops;
 
@@ -19,17 +20,15 @@ unsafe extern "C" {
 }
 
 impl Kernel for HandingOut {
-    fn run<const IN_C: bool>(&mut self, by: &mut impl Loops, steps: u64) {
-        for _ in 0..steps {
-            self.sum = by.dynamic_sum(LEN, 1, |range| {
-                if IN_C {
-                    // SAFETY: only numbers.
-                    #[expect(unsafe_code, reason = "a loop in C")]
-                    return unsafe { hb_sum_of_numbers_part(range.start, range.end) };
-                }
-                range.map(|number| black_box(number) as f64).sum()
-            });
-        }
+    fn step<const IN_C: bool>(&mut self, by: &mut impl Loops) {
+        self.sum = by.dynamic_sum(LEN, 1, |range| {
+            if IN_C {
+                // SAFETY: only numbers.
+                #[expect(unsafe_code, reason = "a loop in C")]
+                return unsafe { hb_sum_of_numbers_part(range.start, range.end) };
+            }
+            range.map(|number| black_box(number) as f64).sum()
+        });
     }
 
     /// Iterations.
@@ -40,11 +39,7 @@ impl Kernel for HandingOut {
     /// The sum is exact in any order, because all partial sums are whole numbers far below 2^53.
     fn answer(&self) -> Result<u64, String> {
         let expected = (LEN * (LEN - 1) / 2) as f64;
-        if self.sum == expected {
-            Ok(self.sum.to_bits())
-        } else {
-            Err(format!("wrong answer: the sum of the numbers of all iterations is {}, not {expected}", self.sum))
-        }
+        check("the sum of the numbers of all iterations", self.sum, expected).map(|()| self.sum.to_bits())
     }
 }
 

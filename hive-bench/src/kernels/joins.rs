@@ -36,24 +36,21 @@ pub(crate) struct Tree {
 impl Tree {
     /// A full tree of so many layers; the values are the nodes' numbers, 1 the root's.
     pub(crate) fn full(layers: u32) -> Self {
-        Self::below(1, layers)
+        Self::below(1, layers, &|value| [2 * value, 2 * value + 1])
     }
 
     /// A list of so many nodes, each of which has a full tree of so many layers as its right child. The values are 1.
     pub(crate) fn comb(teeth: u32, layers: u32) -> Self {
-        let tooth = || Some(Box::new(Self::of_ones(layers)));
+        let tooth = || Some(Box::new(Self::below(1, layers, &|_| [1, 1])));
         let end = Self { value: 1, left: None, right: tooth() };
         (1..teeth).fold(end, |rest, _| Self { value: 1, left: Some(Box::new(rest)), right: tooth() })
     }
 
-    fn of_ones(layers: u32) -> Self {
-        let child = || (layers > 1).then(|| Box::new(Self::of_ones(layers - 1)));
-        Self { value: 1, left: child(), right: child() }
-    }
-
-    fn below(value: u64, layers: u32) -> Self {
-        let child = |value| (layers > 1).then(|| Box::new(Self::below(value, layers - 1)));
-        Self { value, left: child(2 * value), right: child(2 * value + 1) }
+    /// A full tree, its root's value and those of each node's children by its own.
+    fn below(value: u64, layers: u32, children: &impl Fn(u64) -> [u64; 2]) -> Self {
+        let child = |value| (layers > 1).then(|| Box::new(Self::below(value, layers - 1, children)));
+        let [left, right] = children(value).map(child);
+        Self { value, left, right }
     }
 }
 

@@ -2,13 +2,20 @@
 
 use std::hash::{DefaultHasher, Hasher};
 
+use crate::kernels::sparse::System;
+use crate::runtimes::Runtime;
 use crate::runtimes::loops::Loops;
 
 /// Data, and steps over it. The answer does not depend on which thread does which part of a step.
 pub(crate) trait Kernel {
-    /// So many steps, each one parallel loop or more. The bodies of the loops are in Rust or in C (`c/kernels`); the
-    /// team of `by` hands the indices out.
-    fn run<const IN_C: bool>(&mut self, by: &mut impl Loops, steps: u64);
+    /// A step: one parallel loop or more. The bodies of the loops are in Rust or in C (`c/kernels`); the team of `by`
+    /// hands the indices out.
+    fn step<const IN_C: bool>(&mut self, by: &mut impl Loops);
+
+    /// So many steps.
+    fn run<const IN_C: bool>(&mut self, by: &mut impl Loops, steps: u64) {
+        (0..steps).for_each(|_| self.step::<IN_C>(by));
+    }
 
     /// How many units a step has; the figure of the case is the time of one unit.
     fn units(&self) -> u64 {
@@ -23,11 +30,23 @@ pub(crate) trait Kernel {
 pub(crate) trait Kernels {
     /// So many steps.
     fn run(&mut self, kernel: &mut impl Kernel, steps: u64);
+
+    /// So many iterations of conjugate gradients from where the system is, in the runtime's best form. An error when
+    /// the matrix turns out not to be positive definite.
+    fn solve(&mut self, system: &mut System, iterations: u64) -> Result<(), String>;
 }
 
-impl<L: Loops> Kernels for L {
+impl<L: Loops + Runtime> Kernels for L {
     fn run(&mut self, kernel: &mut impl Kernel, steps: u64) {
         kernel.run::<false>(self, steps);
+    }
+
+    fn solve(&mut self, system: &mut System, iterations: u64) -> Result<(), String> {
+        if L::SOLVES_IN_ONE_REGION {
+            system.in_one_region::<false>(self, iterations)
+        } else {
+            system.by_loops(self, iterations)
+        }
     }
 }
 

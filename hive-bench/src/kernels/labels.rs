@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use crate::kernels::check_all;
 use crate::kernels::disjoint::Disjoint;
 use crate::kernels::graph::Graph;
 use crate::kernels::kernel::{Kernel, checksum};
@@ -96,20 +97,18 @@ unsafe extern "C" {
 }
 
 impl Kernel for Labels {
-    fn run<const IN_C: bool>(&mut self, by: &mut impl Loops, steps: u64) {
+    fn step<const IN_C: bool>(&mut self, by: &mut impl Loops) {
         let vertices = self.from.len();
-        for _ in 0..steps {
-            let labels = Disjoint::new(&mut self.from);
-            by.blocks(vertices, |vertices| {
-                // SAFETY: a loop hands out each vertex once.
-                #[expect(unsafe_code, reason = "several threads write one array")]
-                let part = unsafe { labels.part(vertices.clone()) };
-                part.iter_mut().zip(vertices).for_each(|(label, vertex)| *label = vertex as u32);
-            });
-            self.rounds = 1;
-            while self.round::<IN_C>(by) {
-                self.rounds += 1;
-            }
+        let labels = Disjoint::new(&mut self.from);
+        by.blocks(vertices, |vertices| {
+            // SAFETY: a loop hands out each vertex once.
+            #[expect(unsafe_code, reason = "several threads write one array")]
+            let part = unsafe { labels.part(vertices.clone()) };
+            part.iter_mut().zip(vertices).for_each(|(label, vertex)| *label = vertex as u32);
+        });
+        self.rounds = 1;
+        while self.round::<IN_C>(by) {
+            self.rounds += 1;
         }
     }
 
@@ -121,13 +120,8 @@ impl Kernel for Labels {
     /// After the last round both arrays hold the same labels.
     fn answer(&self) -> Result<u64, String> {
         let expected = self.graph.least_reachable();
-        match (0..expected.len()).find(|&vertex| self.from[vertex] != expected[vertex]) {
-            Some(vertex) => Err(format!(
-                "wrong answer: the label of vertex {vertex} is {}, not {}",
-                self.from[vertex], expected[vertex]
-            )),
-            None => Ok(checksum(self.to.iter().map(|label| u64::from(*label))) ^ self.rounds),
-        }
+        check_all("the label of vertex", &self.from, |vertex| expected[vertex])?;
+        Ok(checksum(self.to.iter().map(|label| u64::from(*label))) ^ self.rounds)
     }
 }
 

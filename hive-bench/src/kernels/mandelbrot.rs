@@ -46,21 +46,19 @@ unsafe extern "C" {
 }
 
 impl Kernel for Mandelbrot {
-    fn run<const IN_C: bool>(&mut self, by: &mut impl Loops, steps: u64) {
-        for _ in 0..steps {
-            let counts = Disjoint::new(&mut self.counts);
-            by.dynamic(SIDE, 1, |rows| {
-                if IN_C {
-                    // SAFETY: a count for each point, and a loop hands out each row once.
-                    #[expect(unsafe_code, reason = "a loop in C")]
-                    return unsafe { hb_mandelbrot_part(counts.pointer(), rows.start, rows.end) };
-                }
-                // SAFETY: a loop hands out each row once.
-                #[expect(unsafe_code, reason = "several threads write one array")]
-                let out = unsafe { counts.part(rows.start * SIDE..rows.end * SIDE) };
-                out.chunks_exact_mut(SIDE).zip(rows).for_each(|(out, number)| row(out, number));
-            });
-        }
+    fn step<const IN_C: bool>(&mut self, by: &mut impl Loops) {
+        let counts = Disjoint::new(&mut self.counts);
+        by.dynamic(SIDE, 1, |rows| {
+            if IN_C {
+                // SAFETY: a count for each point, and a loop hands out each row once.
+                #[expect(unsafe_code, reason = "a loop in C")]
+                return unsafe { hb_mandelbrot_part(counts.pointer(), rows.start, rows.end) };
+            }
+            // SAFETY: a loop hands out each row once.
+            #[expect(unsafe_code, reason = "several threads write one array")]
+            let out = unsafe { counts.part(rows.start * SIDE..rows.end * SIDE) };
+            out.chunks_exact_mut(SIDE).zip(rows).for_each(|(out, number)| row(out, number));
+        });
     }
 
     fn answer(&self) -> Result<u64, String> {

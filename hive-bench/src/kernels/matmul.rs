@@ -78,21 +78,19 @@ unsafe extern "C" {
 }
 
 impl Kernel for Matmul {
-    fn run<const IN_C: bool>(&mut self, by: &mut impl Loops, steps: u64) {
+    fn step<const IN_C: bool>(&mut self, by: &mut impl Loops) {
         let (product, left, right) = (Disjoint::new(&mut self.product), &self.left[..], &self.right[..]);
-        for _ in 0..steps {
-            by.dynamic(TILES * TILES, 1, |tiles| {
-                if IN_C {
-                    let (left, right) = (left.as_ptr(), right.as_ptr());
-                    // SAFETY: three whole matrices, and a loop hands out each tile once.
-                    #[expect(unsafe_code, reason = "a loop in C")]
-                    return unsafe { hb_matmul_part(product.pointer(), left, right, tiles.start, tiles.end) };
-                }
-                for tile in tiles {
-                    multiply_tile(&product, left, right, tile / TILES * TILE, tile % TILES * TILE);
-                }
-            });
-        }
+        by.dynamic(TILES * TILES, 1, |tiles| {
+            if IN_C {
+                let (left, right) = (left.as_ptr(), right.as_ptr());
+                // SAFETY: three whole matrices, and a loop hands out each tile once.
+                #[expect(unsafe_code, reason = "a loop in C")]
+                return unsafe { hb_matmul_part(product.pointer(), left, right, tiles.start, tiles.end) };
+            }
+            for tile in tiles {
+                multiply_tile(&product, left, right, tile / TILES * TILE, tile % TILES * TILE);
+            }
+        });
     }
 
     fn answer(&self) -> Result<u64, String> {

@@ -1,5 +1,6 @@
 //! Kernels with answers that can be checked: in pieces that any runtime can hand to its threads, or by recursion.
 
+use std::fmt::Display;
 use std::ops::Range;
 
 pub(crate) mod disjoint;
@@ -17,7 +18,7 @@ pub(crate) mod nbody;
 pub(crate) mod recursion;
 pub(crate) mod roots;
 pub(crate) mod search;
-mod shares;
+pub(crate) mod shares;
 pub(crate) mod sparse;
 pub(crate) mod stencil;
 pub(crate) mod stream;
@@ -29,6 +30,21 @@ pub(crate) fn split(id: usize, threads: usize, len: usize) -> Range<usize> {
     let (share, rest) = (len / threads, len % threads);
     let begin = id * share + id.min(rest);
     begin..begin + share + usize::from(id < rest)
+}
+
+/// An error unless what was computed is what it should be.
+pub(crate) fn check<T: PartialEq + Display>(what: &str, is: T, should_be: T) -> Result<(), String> {
+    if is == should_be { Ok(()) } else { Err(format!("wrong answer: {what} is {is}, not {should_be}")) }
+}
+
+/// The same for each item of an array.
+pub(crate) fn check_all<T: PartialEq + Display>(
+    what: &str,
+    are: &[T],
+    should_be: impl Fn(usize) -> T,
+) -> Result<(), String> {
+    let wrong = (0..are.len()).find(|&index| are[index] != should_be(index));
+    wrong.map_or(Ok(()), |index| check(&format!("{what} {index}"), &are[index], &should_be(index)))
 }
 
 #[cfg(test)]

@@ -184,11 +184,9 @@ unsafe extern "C" {
 }
 
 impl Kernel for Nbody {
-    fn run<const IN_C: bool>(&mut self, by: &mut impl Loops, steps: u64) {
-        for _ in 0..steps {
-            self.compute_pulls::<IN_C>(by);
-            self.move_all::<IN_C>(by);
-        }
+    fn step<const IN_C: bool>(&mut self, by: &mut impl Loops) {
+        self.compute_pulls::<IN_C>(by);
+        self.move_all::<IN_C>(by);
     }
 
     fn answer(&self) -> Result<u64, String> {

@@ -5,6 +5,7 @@ use std::hint::black_box;
 use std::ops::Range;
 use std::time::Duration;
 
+use crate::kernels::check;
 use crate::kernels::kernel::Kernel;
 use crate::measure::timing;
 use crate::runtimes::loops::Loops;
@@ -77,26 +78,20 @@ unsafe extern "C" {
 }
 
 impl Kernel for Roots {
-    fn run<const IN_C: bool>(&mut self, by: &mut impl Loops, steps: u64) {
-        for _ in 0..steps {
-            self.sum = if IN_C {
-                let numbers = &self.numbers;
-                // SAFETY: as many numbers as the loop has indices.
-                #[expect(unsafe_code, reason = "a loop in C")]
-                by.sum(numbers.len(), |range| unsafe { hb_sum_of_roots_part(numbers.as_ptr(), range.start, range.end) })
-            } else {
-                by.sum_of_each(&self.numbers, root)
-            };
-        }
+    fn step<const IN_C: bool>(&mut self, by: &mut impl Loops) {
+        self.sum = if IN_C {
+            let numbers = &self.numbers;
+            // SAFETY: as many numbers as the loop has indices.
+            #[expect(unsafe_code, reason = "a loop in C")]
+            by.sum(numbers.len(), |range| unsafe { hb_sum_of_roots_part(numbers.as_ptr(), range.start, range.end) })
+        } else {
+            by.sum_of_each(&self.numbers, root)
+        };
     }
 
     fn answer(&self) -> Result<u64, String> {
         let expected = expected_sum(self.numbers.len());
-        if self.sum == expected {
-            Ok(self.sum.to_bits())
-        } else {
-            Err(format!("wrong answer: the sum of {} roots is {}, not {expected}", self.numbers.len(), self.sum))
-        }
+        check(&format!("the sum of {} roots", self.numbers.len()), self.sum, expected).map(|()| self.sum.to_bits())
     }
 }
 

@@ -63,23 +63,21 @@ unsafe extern "C" {
 }
 
 impl Kernel for Stencil {
-    fn run<const IN_C: bool>(&mut self, by: &mut impl Loops, steps: u64) {
-        for _ in 0..steps {
-            let from = &self.from[..];
-            let to = Disjoint::new(&mut self.to);
-            by.blocks(SIDE, |planes| {
-                if IN_C {
-                    // SAFETY: both are whole cubes, and a loop hands out each plane once. In C the border is plane 0.
-                    #[expect(unsafe_code, reason = "a loop in C")]
-                    return unsafe { hb_stencil_part(to.pointer(), from.as_ptr(), planes.start + 1, planes.end + 1) };
-                }
-                // SAFETY: a loop hands out each plane once.
-                #[expect(unsafe_code, reason = "several threads write one array")]
-                let to = unsafe { to.part((planes.start + 1) * PLANE..(planes.end + 1) * PLANE) };
-                sweep(to, from, planes);
-            });
-            std::mem::swap(&mut self.from, &mut self.to);
-        }
+    fn step<const IN_C: bool>(&mut self, by: &mut impl Loops) {
+        let from = &self.from[..];
+        let to = Disjoint::new(&mut self.to);
+        by.blocks(SIDE, |planes| {
+            if IN_C {
+                // SAFETY: both are whole cubes, and a loop hands out each plane once. In C the border is plane 0.
+                #[expect(unsafe_code, reason = "a loop in C")]
+                return unsafe { hb_stencil_part(to.pointer(), from.as_ptr(), planes.start + 1, planes.end + 1) };
+            }
+            // SAFETY: a loop hands out each plane once.
+            #[expect(unsafe_code, reason = "several threads write one array")]
+            let to = unsafe { to.part((planes.start + 1) * PLANE..(planes.end + 1) * PLANE) };
+            sweep(to, from, planes);
+        });
+        std::mem::swap(&mut self.from, &mut self.to);
     }
 
     fn answer(&self) -> Result<u64, String> {

@@ -3,13 +3,13 @@
 use std::hint::black_box;
 use std::ops::Range;
 
+use crate::kernels::check_all;
 use crate::kernels::disjoint::Disjoint;
 use crate::kernels::kernel::{Kernel, checksum};
 use crate::kernels::shares::placed;
+use crate::kernels::triad::{SCALAR, a_at, b_at};
 use crate::runtimes::{Runtime, loops::Loops};
 
-/// `c/kernels/stream.c` has the same.
-const SCALAR: f64 = 3.0;
 /// Doubles in a cache line.
 const LINE: usize = 8;
 
@@ -30,14 +30,6 @@ pub(crate) struct Stream {
     a: Vec<f64>,
     /// Empty where it is not needed.
     b: Vec<f64>,
-}
-
-fn a_at(i: usize) -> f64 {
-    (i % 1024) as f64
-}
-
-fn b_at(i: usize) -> f64 {
-    (i % 37) as f64 * 0.5
 }
 
 impl Stream {
@@ -99,32 +91,28 @@ fn in_c(operation: Operation, to: *mut f64, [a, b]: [*const f64; 2], Range { sta
 }
 
 impl Kernel for Stream {
-    fn run<const IN_C: bool>(&mut self, by: &mut impl Loops, steps: u64) {
+    fn step<const IN_C: bool>(&mut self, by: &mut impl Loops) {
         let (operation, len) = (self.operation, self.to.len());
         let (to, a, b) = (Disjoint::new(&mut self.to), &self.a[..], &self.b[..]);
-        for _ in 0..steps {
-            by.blocks(len, |range| {
-                if IN_C {
-                    in_c(operation, to.pointer(), [a, b].map(<[f64]>::as_ptr), range);
-                    return;
-                }
-                // SAFETY: a loop hands out each index once.
-                #[expect(unsafe_code, reason = "several threads write one array")]
-                let to = unsafe { to.part(range.clone()) };
-                match operation {
-                    Operation::Copy => copy(to, &a[range]),
-                    Operation::Scale => scale(to, &a[range]),
-                    Operation::Add => add(to, &a[range.clone()], &b[range]),
-                }
-            });
-        }
+        by.blocks(len, |range| {
+            if IN_C {
+                in_c(operation, to.pointer(), [a, b].map(<[f64]>::as_ptr), range);
+                return;
+            }
+            // SAFETY: a loop hands out each index once.
+            #[expect(unsafe_code, reason = "several threads write one array")]
+            let to = unsafe { to.part(range.clone()) };
+            match operation {
+                Operation::Copy => copy(to, &a[range]),
+                Operation::Scale => scale(to, &a[range]),
+                Operation::Add => add(to, &a[range.clone()], &b[range]),
+            }
+        });
     }
 
     fn answer(&self) -> Result<u64, String> {
-        match (0..self.to.len()).find(|&i| self.to[i] != self.expected(i)) {
-            Some(i) => Err(format!("wrong answer: item {i} is {}, not {}", self.to[i], self.expected(i))),
-            None => Ok(checksum(self.to.iter().map(|item| item.to_bits()))),
-        }
+        check_all("item", &self.to, |i| self.expected(i))?;
+        Ok(checksum(self.to.iter().map(|item| item.to_bits())))
     }
 }
 

@@ -1,5 +1,8 @@
 //! STREAM triad: `a[i] = b[i] + s * c[i]`.
 
+use crate::kernels::check_all;
+
+/// `c/kernels/stream.c` has the same.
 pub(crate) const SCALAR: f64 = 3.0;
 
 /// Three arrays of one length.
@@ -16,21 +19,18 @@ pub(crate) fn triad(a: &mut [f64], b: &[f64], c: &[f64]) {
     }
 }
 
-/// What the second array has.
-pub(crate) fn b_at(i: usize) -> f64 {
+/// What the first array that is read has.
+pub(crate) fn a_at(i: usize) -> f64 {
     (i % 1024) as f64
 }
 
-/// What the third array has.
-pub(crate) fn c_at(i: usize) -> f64 {
+/// What the second one has.
+pub(crate) fn b_at(i: usize) -> f64 {
     (i % 37) as f64 * 0.5
 }
 
 impl Triad {
     pub(crate) fn check(&self) -> Result<(), String> {
-        let wrong = (0..self.a.len()).find(|&i| self.a[i] != b_at(i) + SCALAR * c_at(i));
-        wrong.map_or(Ok(()), |i| {
-            Err(format!("wrong answer: a[{i}] is {}, not {}", self.a[i], b_at(i) + SCALAR * c_at(i)))
-        })
+        check_all("item", &self.a, |i| a_at(i) + SCALAR * b_at(i))
     }
 }

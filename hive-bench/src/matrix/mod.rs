@@ -7,10 +7,8 @@ mod csr;
 mod entry;
 mod problems;
 mod read;
-mod write;
 
 pub(crate) use csr::Csr;
-pub(crate) use entry::{Entry, Symmetry};
-pub(crate) use problems::{Laplacian, RandomGraph};
+pub(crate) use entry::{Entry, Symmetry, coordinates};
+pub(crate) use problems::Laplacian;
 pub(crate) use read::{Loaded, file};
-pub(crate) use write::coordinates;

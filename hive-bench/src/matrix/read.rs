@@ -9,9 +9,8 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::str::FromStr;
 
-use flate2::bufread::MultiGzDecoder;
-
 use super::{Csr, Entry, Symmetry};
+use crate::system::files;
 
 /// A matrix and what its file says of it.
 #[derive(Debug, PartialEq)]
@@ -25,11 +24,7 @@ pub(crate) struct Loaded {
 pub(crate) fn file(path: &Path) -> Result<Loaded, String> {
     let name = path.display();
     let file = File::open(path).map_err(|error| format!("{name}: cannot be opened: {error}"))?;
-    let mut source = BufReader::new(file);
-    let begin = source.fill_buf().map_err(|error| format!("{name}: cannot be read: {error}"))?;
-    let compressed = begin.starts_with(&[0x1f, 0x8b]);
-    let source: Box<dyn BufRead> =
-        if compressed { Box::new(BufReader::new(MultiGzDecoder::new(source))) } else { Box::new(source) };
+    let source = files::unpacked(BufReader::new(file)).map_err(|error| format!("{name}: cannot be read: {error}"))?;
     text(source).map_err(|fault| format!("{name}, {fault}"))
 }
 
@@ -98,8 +93,8 @@ impl Header {
             "pattern" => true,
             _ => return None,
         };
-        let known = [Symmetry::General, Symmetry::Symmetric];
-        Some(Self { is_pattern, symmetry: known.into_iter().find(|known| known.name() == symmetry)? })
+        let symmetry = Symmetry::ALL.iter().copied().find(|known| known.name() == symmetry)?;
+        Some(Self { is_pattern, symmetry })
     }
 
     /// An error says what is expected instead.

@@ -1,31 +1,19 @@
 //! A cache line: which cores have a copy, which one may write it, and the values of its words.
 
-/// Words of a line that matter.
-const WORDS: usize = 3;
-
-/// A word of a line. All words only grow.
+/// The words of a line that matter. All of them only grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cell {
-    pub(super) line: usize,
-    pub(super) word: usize,
-}
-
-impl Cell {
+pub(super) enum Word {
     /// The region that has been started.
-    pub(super) const fn start(line: usize) -> Self {
-        Self { line, word: 0 }
-    }
-
+    Start,
     /// How many bees have come to the end of a region.
-    pub(super) const fn left(line: usize) -> Self {
-        Self { line, word: 1 }
-    }
-
+    Left,
     /// How many bees have come to a barrier.
-    pub(super) const fn arrivals(line: usize) -> Self {
-        Self { line, word: 2 }
-    }
+    Arrivals,
 }
+
+/// A line's number, and a word of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cell(pub(super) usize, pub(super) Word);
 
 /// What a core requests of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +33,7 @@ pub(super) struct Line {
     holder_count: usize,
     /// The owner has written since the line came to it.
     is_written: bool,
-    pub(super) words: [u64; WORDS],
+    words: [u64; 3],
 }
 
 impl Line {
@@ -53,7 +41,7 @@ impl Line {
     pub(super) fn new(owner: usize, cores: usize) -> Self {
         let mut holders = vec![false; cores];
         holders[owner] = true;
-        Self { owner, holders, holder_count: 1, is_written: false, words: [0; WORDS] }
+        Self { owner, holders, holder_count: 1, is_written: false, words: [0; 3] }
     }
 
     pub(super) fn has_copy(&self, core: usize) -> bool {
@@ -65,10 +53,14 @@ impl Line {
         self.owner == core && self.holder_count == 1
     }
 
-    /// Changes a word, for the core that is the only holder.
-    pub(super) fn write(&mut self, word: usize, value: u64) {
+    pub(super) fn word(&self, word: Word) -> u64 {
+        self.words[word as usize]
+    }
+
+    /// Adds one to a word, for the core that is the only holder.
+    pub(super) fn add(&mut self, word: Word) {
         debug_assert_eq!(self.holder_count, 1, "a write while others have copies");
-        self.words[word] = value;
+        self.words[word as usize] += 1;
         self.is_written = true;
     }
 
@@ -115,7 +107,7 @@ mod tests {
     #[test]
     fn a_written_line_moves_to_its_reader() {
         let mut line = Line::new(0, 3);
-        line.write(0, 7);
+        line.add(Word::Start);
         assert_eq!(line.transfer(1, Want::Copy, &ONE_WAY), 10);
         assert_eq!(line.grant(1, Want::Copy), [0]);
         assert!(line.is_exclusive(1) && !line.has_copy(0));
@@ -124,7 +116,7 @@ mod tests {
     #[test]
     fn a_line_that_nobody_has_written_is_shared() {
         let mut line = Line::new(0, 3);
-        line.write(0, 7);
+        line.add(Word::Start);
         line.grant(1, Want::Copy);
         assert_eq!(line.grant(2, Want::Copy), [0; 0]);
         assert!(line.has_copy(1) && line.has_copy(2) && !line.is_exclusive(1));

@@ -3,56 +3,28 @@
 #[cfg(feature = "hwloc")]
 mod hwloc;
 
-use crate::system::cpus;
-use crate::system::distance::Distance;
-
-/// One hardware thread: the operating system's number, and which units it belongs to. Any numbers, equal for CPUs of
-/// the same unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cpu {
-    pub(super) os_index: usize,
-    pub(super) core: u64,
-    /// Those that share the last cache level.
-    pub(super) cluster: u64,
-    pub(super) node: u64,
-    pub(super) package: u64,
-}
-
-impl Cpu {
-    pub(super) fn distance_to(&self, other: &Self) -> Distance {
-        let shared = |of: fn(&Self) -> u64| of(self) == of(other);
-        Distance::of_shared([
-            shared(|cpu| cpu.core),
-            shared(|cpu| cpu.cluster),
-            shared(|cpu| cpu.node),
-            shared(|cpu| cpu.package),
-        ])
-    }
-}
-
-/// In the order in which bees get them: a thread of each core, neighbours beside each other, and then the siblings.
-pub(super) fn in_order_of_use(cpus: &[Cpu]) -> Vec<Cpu> {
-    cpus::siblings_last(cpus, |cpu| cpu.core)
-}
+use crate::system::topology::Place;
 
 /// The CPUs of the machine that an XML file of hwloc's or a synthetic description names, in hwloc's order.
 #[cfg(feature = "hwloc")]
-pub(super) fn read(description: &str) -> Result<Vec<Cpu>, String> {
+pub(super) fn read(description: &str) -> Result<Vec<Place>, String> {
     hwloc::read(description).map_err(|error| format!("--machine {description}: {error}"))
 }
 
 #[cfg(not(feature = "hwloc"))]
-pub(super) fn read(description: &str) -> Result<Vec<Cpu>, String> {
+pub(super) fn read(description: &str) -> Result<Vec<Place>, String> {
     Err(format!("--machine {description}: this hive-bench was built without hwloc, which reads it"))
 }
 
 #[cfg(all(test, feature = "hwloc"))]
 mod tests {
     use super::*;
+    use crate::system::cpus::siblings_last;
+    use crate::system::topology::Distance;
 
     fn distances(description: &str) -> Vec<Distance> {
         let cpus = read(description).unwrap();
-        cpus[1..].iter().map(|other| cpus[0].distance_to(other)).collect()
+        cpus[1..].iter().map(|other| Distance::between(&cpus[0], other)).collect()
     }
 
     #[test]
@@ -64,8 +36,8 @@ mod tests {
 
     #[test]
     fn siblings_come_last() {
-        let cpus = in_order_of_use(&read("pack:1 core:2 pu:2").unwrap());
-        assert_eq!(cpus.iter().map(|cpu| cpu.os_index).collect::<Vec<_>>(), [0, 2, 1, 3]);
+        let cpus = siblings_last(&read("pack:1 core:2 pu:2").unwrap(), |cpu| cpu.core.clone());
+        assert_eq!(cpus.iter().map(|cpu| cpu.cpu).collect::<Vec<_>>(), [0, 2, 1, 3]);
     }
 
     #[test]

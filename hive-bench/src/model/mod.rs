@@ -1,23 +1,23 @@
 //! `model`: how long teams take on another machine, by a simulation of its cache lines, event by event.
 
 mod costs;
-mod groups;
 mod latency;
 mod line;
 mod machine;
 mod predict;
-mod report;
 mod shape;
 mod simulation;
 
+use std::fmt::Write;
+
 use clap::Args;
 
+use crate::report::tables::{aligned, tick};
+use crate::system::cpus;
 use crate::system::exit::{Failure, Outcome};
+use crate::system::topology::Place;
 use costs::Costs;
-use latency::Latency;
-use machine::Cpu;
-use predict::Team;
-use report::Row;
+use predict::{Prediction, Team};
 use shape::Shape;
 
 /// What is to be predicted.
@@ -49,23 +49,21 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
 
 fn forecast(arguments: &Arguments) -> Result<String, String> {
     let Arguments { machine, latency, cores, costs } = arguments;
-    let cpus = machine::in_order_of_use(&machine::read(machine)?);
-    let one_way = Latency::read(latency)?.one_way(&cpus)?;
-    let mut rows = Vec::new();
+    let cpus = cpus::siblings_last(&machine::read(machine)?, |cpu| cpu.core.clone());
+    let one_way = latency::one_way(latency, &cpus)?;
+    let mut rows: Vec<Row> = Vec::new();
     for size in sizes(cores, &cpus)? {
         let one_way: Vec<Vec<u64>> = one_way[..size].iter().map(|row| row[..size].to_vec()).collect();
         let team = Team { cpus: &cpus[..size], one_way: &one_way, costs };
-        let [flat, cluster, node] = Shape::ALL.map(|shape| team.predict(shape));
-        let row: Row = [flat?, cluster?, node?];
-        rows.push(row);
+        rows.push(Shape::ALL.iter().map(|shape| team.predict(*shape)).collect());
     }
     let [call, part] = [costs.call, costs.part].map(|cost| cost as f64 / 1000.0);
     let steps = format!("steps of a region beside its lines: {call:.1} ns of the queen, {part:.1} ns of a bee");
-    Ok(format!("{machine}\nround trips: {latency}\n{steps}\n{}", report::text(&rows)))
+    Ok(format!("{machine}\nround trips: {latency}\n{steps}\n{}", text(&rows)))
 }
 
 /// Ascending, each once. An error names the flag and says what is possible.
-fn sizes(wanted: &[usize], cpus: &[Cpu]) -> Result<Vec<usize>, String> {
+fn sizes(wanted: &[usize], cpus: &[Place]) -> Result<Vec<usize>, String> {
     let most = cpus.len();
     if most < 2 {
         return Err("--machine: it has a single CPU, and a team needs two or more".to_owned());
@@ -75,7 +73,7 @@ fn sizes(wanted: &[usize], cpus: &[Cpu]) -> Result<Vec<usize>, String> {
     }
     let mut sizes = wanted.to_vec();
     if sizes.is_empty() {
-        let cores = cpus.iter().map(|cpu| cpu.core).collect::<std::collections::HashSet<_>>().len().max(2);
+        let cores = cpus.iter().map(|cpu| &cpu.core).collect::<std::collections::HashSet<_>>().len().max(2);
         let powers = (1..usize::BITS).map(|power| 1 << power).take_while(|size| *size <= cores);
         let halves_too = powers.flat_map(|size: usize| [size, size + size / 2]);
         sizes = halves_too.filter(|size| *size <= cores).chain([cores]).collect();
@@ -85,12 +83,64 @@ fn sizes(wanted: &[usize], cpus: &[Cpu]) -> Result<Vec<usize>, String> {
     Ok(sizes)
 }
 
+/// A shape that is ahead by less than this counts as level.
+const LEVEL: f64 = 0.98;
+
+/// What a prediction says, and its name.
+type Figure = (&'static str, fn(&Prediction) -> f64);
+
+const FIGURES: [Figure; 4] =
+    [("region", |one| one.region), ("fork", |one| one.fork), ("join", |one| one.join), ("barrier", |one| one.barrier)];
+
+/// The predictions for a size, one for each shape, in the order of their list.
+type Row = Vec<Prediction>;
+
+/// A table for each figure, and below it which shape is ahead from which size on. The sizes ascend.
+fn text(rows: &[Row]) -> String {
+    let mut text = String::new();
+    let header = || std::iter::once("bees").chain(Shape::ALL.iter().map(|shape| shape.name())).map(str::to_owned);
+    for (name, figure) in FIGURES {
+        let cells = rows.iter().map(|row| {
+            std::iter::once(row[0].bees.to_string())
+                .chain(row.iter().map(|one| tick_of(figure(one))))
+                .collect::<Vec<_>>()
+        });
+        let _ = write!(text, "\n{name}\n{}\n", aligned(header(), cells, &[]).trim_fmt());
+        for ahead in 0..Shape::ALL.len() {
+            for behind in (0..Shape::ALL.len()).filter(|behind| *behind != ahead) {
+                text.extend(crossover(rows, ahead, behind, figure));
+            }
+        }
+    }
+    text
+}
+
+/// With few digits: three are already more than the model knows.
+fn tick_of(nanoseconds: f64) -> String {
+    let unit = 10_f64.powf((nanoseconds.max(1.0).log10() - 2.0).floor());
+    tick((nanoseconds / unit).round() * unit)
+}
+
+/// From which size on one shape is ahead of another, and stays so.
+fn crossover(rows: &[Row], ahead: usize, behind: usize, figure: fn(&Prediction) -> f64) -> Option<String> {
+    let ratio = |row: &Row| figure(&row[ahead]) / figure(&row[behind]);
+    let since = rows.iter().rposition(|row| ratio(row) >= LEVEL).map_or(0, |last| last + 1);
+    let from = rows.get(since)?[0].bees;
+    let since = match since.checked_sub(1) {
+        Some(before) => format!("from {from} bees on (not at {})", rows[before][0].bees),
+        None => format!("at all sizes, from {from} on"),
+    };
+    let (ahead, behind) = (Shape::ALL[ahead].name(), Shape::ALL[behind].name());
+    let factor = 1.0 / ratio(rows.last()?);
+    Some(format!("  {ahead} is ahead of {behind} {since}, by {factor:.1} times at the most bees\n"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn cpus(count: usize, threads: usize) -> Vec<Cpu> {
-        let cpu = |k: usize| Cpu { os_index: k, core: (k / threads) as u64, cluster: 0, node: 0, package: 0 };
+    fn cpus(count: usize, threads: usize) -> Vec<Place> {
+        let cpu = |k: usize| Place { cpu: k, core: (k / threads).to_string(), ..Place::default() };
         (0..count).map(cpu).collect()
     }
 
@@ -106,5 +156,15 @@ mod tests {
         assert!(sizes(&[1], &cpus(4, 1)).unwrap_err().contains("--cores 1"));
         assert!(sizes(&[5], &cpus(4, 1)).unwrap_err().contains("2 to 4"));
         assert!(sizes(&[], &cpus(1, 1)).unwrap_err().contains("single CPU"));
+    }
+
+    #[test]
+    fn tables_say_who_is_ahead_for_good() {
+        let one = |bees, region| Prediction { bees, region, fork: 1.0, join: 1.0, barrier: 1.0 };
+        let row = |bees, flat, node| vec![one(bees, flat), one(bees, flat), one(bees, node)];
+        let text = text(&[row(2, 10.0, 9.0), row(4, 20.0, 30.0), row(8, 40.0, 30.0), row(64, 12_345.0, 1000.0)]);
+        assert!(text.contains("12.3 us"), "{text}");
+        assert!(text.contains("node is ahead of flat from 8 bees on (not at 4), by 12.3 times"), "{text}");
+        assert!(!text.contains("flat is ahead") && !text.contains("cluster is ahead of flat"), "{text}");
     }
 }

@@ -1,9 +1,11 @@
 //! How long a team takes in a shape: makes the programs, simulates them, and reads the times.
 
+use std::collections::BTreeSet;
+
 use super::costs::Costs;
-use super::machine::Cpu;
 use super::shape::{Protocol, Shape};
 use super::simulation::{self, Marks, Setting, Step};
+use crate::system::topology::Place;
 
 /// The rounds until lines are where they stay from then on, and the rounds that count.
 const WARM_UP: usize = 6;
@@ -18,7 +20,7 @@ const LONG_PART: u64 = 1_000_000;
 
 /// A team on its CPUs.
 pub(super) struct Team<'a> {
-    pub(super) cpus: &'a [Cpu],
+    pub(super) cpus: &'a [Place],
     /// Picoseconds of a transfer, for each pair of bees.
     pub(super) one_way: &'a [Vec<u64>],
     pub(super) costs: &'a Costs,
@@ -38,50 +40,46 @@ pub(super) struct Prediction {
 }
 
 impl Team<'_> {
-    /// Steps are added to the transfers, as if no step ever overlapped a transfer; see docs/scaling.md. An error says
-    /// where a protocol is stuck.
-    pub(super) fn predict(&self, shape: Shape) -> Result<Prediction, String> {
-        let (back_off, region) = self.best_back_off(shape)?;
+    /// Steps are added to the transfers, as if no step ever overlapped a transfer; see docs/scaling.md.
+    pub(super) fn predict(&self, shape: Shape) -> Prediction {
+        let (back_off, region) = self.best_back_off(shape);
         let protocol = Protocol::new(shape, self.cpus, back_off);
-        let marks = self.simulate(&protocol, |bee, round, steps| fork_and_join(&protocol, bee, round, steps))?;
+        let marks = self.simulate(&protocol, |bee, round, steps| fork_and_join(&protocol, bee, round, steps));
         let rounds: Vec<&[u64]> = marks[0].chunks(3).skip(WARM_UP).collect();
         let mean = |time: fn(&[u64]) -> u64| rounds.iter().map(|round| time(round)).sum::<u64>() / ROUNDS as u64;
         let barriers = self.simulate(&protocol, |bee, round, steps| {
             protocol.barrier(bee, round, steps);
             steps.push(Step::Mark);
-        })?;
-        Ok(Prediction {
+        });
+        Prediction {
             bees: self.cpus.len(),
             region: nanoseconds(region + self.costs.call + self.costs.part),
             fork: nanoseconds(mean(|round| round[1] - round[0]) + self.costs.call),
             join: nanoseconds(mean(|round| round[2] - round[1] - LONG_PART) + self.costs.part),
             barrier: nanoseconds(per_round(&barriers)),
-        })
+        }
     }
 
     /// hive finds its back-off by a search, too.
-    fn best_back_off(&self, shape: Shape) -> Result<(u64, u64), String> {
+    fn best_back_off(&self, shape: Shape) -> (u64, u64) {
         let from_queen = &self.one_way[0][1..];
         let (near, far) =
             (from_queen.iter().copied().min().unwrap_or(0), from_queen.iter().copied().max().unwrap_or(0));
-        let mut back_offs = vec![0, near / 2, near, 3 * near / 2, 2 * near, far / 2, far, 2 * far];
-        back_offs.sort_unstable();
-        back_offs.dedup();
         let region = |back_off: u64| {
             let protocol = Protocol::new(shape, self.cpus, back_off);
             let marks = self.simulate(&protocol, |bee, round, steps| {
                 protocol.start(bee, round, steps);
                 protocol.end(bee, round, steps);
                 steps.push(Step::Mark);
-            })?;
-            Ok((back_off, per_round(&marks)))
+            });
+            (back_off, per_round(&marks))
         };
-        let regions = back_offs.into_iter().map(region).collect::<Result<Vec<_>, String>>()?;
-        regions.into_iter().min_by_key(|(_, region)| *region).ok_or_else(|| "no back-off was tried".to_owned())
+        let back_offs = BTreeSet::from([0, near / 2, near, 3 * near / 2, 2 * near, far / 2, far, 2 * far]);
+        back_offs.into_iter().map(region).min_by_key(|(_, region)| *region).expect("zero is tried")
     }
 
     /// All rounds of what `round(bee, number, steps)` adds to a program.
-    fn simulate(&self, protocol: &Protocol, round: impl Fn(usize, u64, &mut Vec<Step>)) -> Result<Marks, String> {
+    fn simulate(&self, protocol: &Protocol, round: impl Fn(usize, u64, &mut Vec<Step>)) -> Marks {
         let mut chance = fastrand::Rng::with_seed(SEED);
         let mut program = |bee| {
             let mut steps = vec![Step::Work(chance.u64(..COME_WITHIN))];
@@ -114,25 +112,20 @@ fn nanoseconds(picoseconds: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::latency;
+    use crate::system::topology::tests::place;
 
     /// Clusters of four, two to a node, at 40, 110 and 230 ns.
-    fn machine(count: usize) -> (Vec<Cpu>, Vec<Vec<u64>>) {
-        let cpu = |k: usize| Cpu {
-            os_index: k,
-            core: k as u64,
-            cluster: k as u64 / 4,
-            node: k as u64 / 8,
-            package: k as u64 / 8,
-        };
-        let cpus: Vec<Cpu> = (0..count).map(cpu).collect();
-        let table = crate::model::latency::Latency::read("cluster=40,node=110,far=230").unwrap();
-        let one_way = table.one_way(&cpus).unwrap();
+    fn machine(count: usize) -> (Vec<Place>, Vec<Vec<u64>>) {
+        let cpu = |k: usize| place(k, &k.to_string(), &(k / 4).to_string(), k / 8, k / 8);
+        let cpus: Vec<Place> = (0..count).map(cpu).collect();
+        let one_way = latency::one_way("cluster=40,node=110,far=230", &cpus).unwrap();
         (cpus, one_way)
     }
 
     fn predict(shape: Shape, count: usize) -> Prediction {
         let (cpus, one_way) = machine(count);
-        Team { cpus: &cpus, one_way: &one_way, costs: &Costs::default() }.predict(shape).unwrap()
+        Team { cpus: &cpus, one_way: &one_way, costs: &Costs::default() }.predict(shape)
     }
 
     /// As measured: a region is a round trip and its steps, a barrier half of one.
@@ -148,8 +141,8 @@ mod tests {
     #[test]
     fn the_filed_run_is_within_a_fifth() {
         let (cpus, _) = machine(2);
-        let one_way = crate::model::latency::Latency::read("far=51").unwrap().one_way(&cpus).unwrap();
-        let two = Team { cpus: &cpus, one_way: &one_way, costs: &Costs::default() }.predict(Shape::Flat).unwrap();
+        let one_way = latency::one_way("far=51", &cpus).unwrap();
+        let two = Team { cpus: &cpus, one_way: &one_way, costs: &Costs::default() }.predict(Shape::Flat);
         assert!((two.region / 56.0 - 1.0).abs() <= 0.2 && (two.barrier / 26.0 - 1.0).abs() <= 0.2, "{two:?}");
     }
 
@@ -168,7 +161,7 @@ mod tests {
 
     #[test]
     fn every_shape_of_every_size_comes_to_its_end() {
-        for shape in Shape::ALL {
+        for &shape in Shape::ALL {
             for count in 2..21 {
                 let one = predict(shape, count);
                 let times = [one.region, one.fork, one.join, one.barrier];
@@ -181,10 +174,9 @@ mod tests {
     fn every_bee_begins_and_ends_each_region_once() {
         let (cpus, one_way) = machine(24);
         let team = Team { cpus: &cpus, one_way: &one_way, costs: &Costs::default() };
-        for shape in Shape::ALL {
+        for &shape in Shape::ALL {
             let protocol = Protocol::new(shape, &cpus, 0);
-            let marks =
-                team.simulate(&protocol, |bee, round, steps| fork_and_join(&protocol, bee, round, steps)).unwrap();
+            let marks = team.simulate(&protocol, |bee, round, steps| fork_and_join(&protocol, bee, round, steps));
             for bee in &marks {
                 assert_eq!(bee.len(), 3 * (WARM_UP + ROUNDS));
                 assert!(bee.is_sorted(), "{shape:?}: {bee:?}");
@@ -201,7 +193,7 @@ mod tests {
     fn nobody_leaves_a_barrier_before_all_have_come() {
         let (cpus, one_way) = machine(24);
         let team = Team { cpus: &cpus, one_way: &one_way, costs: &Costs::default() };
-        for shape in Shape::ALL {
+        for &shape in Shape::ALL {
             let protocol = Protocol::new(shape, &cpus, 0);
             let marks = team.simulate(&protocol, |bee, round, steps| {
                 // One bee comes late, a different one each time.
@@ -210,7 +202,6 @@ mod tests {
                 protocol.barrier(bee, round, steps);
                 steps.push(Step::Mark);
             });
-            let marks = marks.unwrap();
             for round in 0..WARM_UP + ROUNDS {
                 let last = marks.iter().map(|bee| bee[2 * round]).max();
                 let first_out = marks.iter().map(|bee| bee[2 * round + 1]).min();

@@ -12,9 +12,7 @@ use super::line::{Cell, Line, Want};
 pub(super) enum Step {
     /// Work that other bees do not see, for so many picoseconds.
     Work(u64),
-    /// A plain store.
-    Store(Cell, u64),
-    /// Adds one, in one indivisible step.
+    /// Adds one: by a plain store, if nobody else writes the word, else in one indivisible step.
     Add(Cell),
     /// Polls until the word is no less.
     Await(Cell, u64),
@@ -45,7 +43,7 @@ enum Event {
     /// A line can serve the next request in its queue.
     Serve(usize),
     /// A request has reached the caches that it concerns: here it takes effect.
-    Snoop { line: usize, bee: usize },
+    Snoop(usize),
     /// The answer is back at the bee.
     Reply(usize),
 }
@@ -53,7 +51,7 @@ enum Event {
 /// A line, and the bees that wait for it.
 struct Site {
     line: Line,
-    queue: VecDeque<(usize, Want)>,
+    queue: VecDeque<usize>,
     is_busy: bool,
     /// The bees that poll their copies until these are invalidated.
     pollers: Vec<usize>,
@@ -63,8 +61,7 @@ struct Site {
 struct Bee {
     at: usize,
     marks: Vec<u64>,
-    /// The purpose of a request that is under way, and what it has found.
-    want: Option<Want>,
+    /// What a request that is under way has found.
     sample: u64,
 }
 
@@ -78,8 +75,11 @@ struct Simulation<'a> {
     at_meeting: Vec<usize>,
 }
 
-/// Carries out all programs to their ends. An error says which bee waits for what.
-pub(super) fn run(setting: &Setting<'_>) -> Result<Marks, String> {
+/// Carries out all programs to their ends.
+///
+/// # Panics
+/// If a bee waits for ever for what the others never do.
+pub(super) fn run(setting: &Setting<'_>) -> Marks {
     let cores = setting.programs.len();
     let site = |owner: &usize| Site {
         line: Line::new(*owner, cores),
@@ -98,7 +98,6 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Marks, String> {
     };
     (0..cores).for_each(|bee| simulation.cause(0, Event::Resume(bee)));
     while let Some(Reverse((time, _, event))) = simulation.events.pop() {
-        assert!(time >= simulation.now, "time runs backwards, from {} to {time}", simulation.now);
         simulation.now = time;
         match event {
             Event::Resume(bee) => simulation.resume(bee),
@@ -106,11 +105,15 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Marks, String> {
                 simulation.sites[site].is_busy = false;
                 simulation.serve(site);
             }
-            Event::Snoop { line, bee } => simulation.snoop(line, bee),
+            Event::Snoop(bee) => simulation.snoop(bee),
             Event::Reply(bee) => simulation.reply(bee),
         }
     }
-    simulation.finish()
+    for bee in 0..cores {
+        let step = simulation.step(bee);
+        assert_eq!(step, None, "the simulated protocol is stuck: bee {bee} is here for ever");
+    }
+    simulation.bees.into_iter().map(|bee| bee.marks).collect()
 }
 
 impl Simulation<'_> {
@@ -130,7 +133,6 @@ impl Simulation<'_> {
     }
 
     fn resume(&mut self, bee: usize) {
-        let costs = self.setting.costs;
         match self.step(bee) {
             None => {}
             Some(Step::Work(time)) => self.advance(bee, time),
@@ -144,99 +146,68 @@ impl Simulation<'_> {
                     std::mem::take(&mut self.at_meeting).into_iter().for_each(|bee| self.advance(bee, 0));
                 }
             }
-            Some(Step::Store(cell, _) | Step::Add(cell)) => {
-                if self.sites[cell.line].line.is_exclusive(bee) {
-                    self.write(bee);
-                    self.advance(bee, costs.write);
+            Some(Step::Add(Cell(line, word))) if self.sites[line].line.is_exclusive(bee) => {
+                self.sites[line].line.add(word);
+                self.advance(bee, self.setting.costs.write);
+            }
+            Some(Step::Await(Cell(line, word), goal)) if self.sites[line].line.has_copy(bee) => {
+                if self.sites[line].line.word(word) >= goal {
+                    self.advance(bee, 0);
                 } else {
-                    self.request(bee, cell.line, Want::Ownership);
+                    self.sites[line].pollers.push(bee);
                 }
             }
-            Some(Step::Await(cell, goal)) => self.look(bee, cell, goal),
+            Some(Step::Add(Cell(line, _)) | Step::Await(Cell(line, _), _)) => {
+                self.sites[line].queue.push_back(bee);
+                self.serve(line);
+            }
         }
     }
 
-    fn look(&mut self, bee: usize, cell: Cell, goal: u64) {
-        let site = &mut self.sites[cell.line];
-        if !site.line.has_copy(bee) {
-            self.request(bee, cell.line, Want::Copy);
-        } else if site.line.words[cell.word] >= goal {
-            self.advance(bee, 0);
-        } else {
-            site.pollers.push(bee);
-        }
-    }
-
-    fn request(&mut self, bee: usize, line: usize, want: Want) {
-        self.bees[bee].want = Some(want);
-        self.sites[line].queue.push_back((bee, want));
-        self.serve(line);
+    /// What the bee requests.
+    fn want(&self, bee: usize) -> Want {
+        if matches!(self.step(bee), Some(Step::Await(..))) { Want::Copy } else { Want::Ownership }
     }
 
     /// One request at a time: the next begins when the line is free.
-    fn serve(&mut self, site: usize) {
-        let Site { line, queue, is_busy, .. } = &mut self.sites[site];
-        if *is_busy {
+    fn serve(&mut self, line: usize) {
+        let site = &mut self.sites[line];
+        if site.is_busy {
             return;
         }
-        let Some((bee, want)) = queue.pop_front() else {
-            return;
-        };
-        *is_busy = true;
-        let time = line.transfer(bee, want, &self.setting.one_way[bee]);
+        let Some(bee) = site.queue.pop_front() else { return };
+        site.is_busy = true;
+        let want = self.want(bee);
+        let time = self.sites[line].line.transfer(bee, want, &self.setting.one_way[bee]);
         let busy = if want == Want::Copy { self.setting.costs.share_of_read(time) } else { time };
-        self.cause(time / 2, Event::Snoop { line: site, bee });
+        self.cause(time / 2, Event::Snoop(bee));
         self.cause(time, Event::Reply(bee));
-        self.cause(busy, Event::Serve(site));
+        self.cause(busy, Event::Serve(line));
     }
 
-    fn snoop(&mut self, site: usize, bee: usize) {
-        let Some(want) = self.bees[bee].want else {
+    fn snoop(&mut self, bee: usize) {
+        let Some(Step::Add(Cell(line, word)) | Step::Await(Cell(line, word), _)) = self.step(bee) else {
             unreachable!("bee {bee} has no request on its way");
         };
-        let losers = self.sites[site].line.grant(bee, want);
-        if want == Want::Ownership {
-            self.write(bee);
-        } else if let Some(Step::Await(cell, _)) = self.step(bee) {
-            self.bees[bee].sample = self.sites[site].line.words[cell.word];
+        let want = self.want(bee);
+        let site = &mut self.sites[line];
+        let losers = site.line.grant(bee, want);
+        match want {
+            Want::Ownership => site.line.add(word),
+            Want::Copy => self.bees[bee].sample = site.line.word(word),
         }
-        let pollers = std::mem::take(&mut self.sites[site].pollers);
-        let (woken, left): (Vec<usize>, _) =
-            pollers.into_iter().partition(|poller| losers.binary_search(poller).is_ok());
-        self.sites[site].pollers = left;
+        let pollers = std::mem::take(&mut site.pollers).into_iter();
+        let (woken, left): (Vec<usize>, _) = pollers.partition(|poller| losers.binary_search(poller).is_ok());
+        site.pollers = left;
         woken.into_iter().for_each(|poller| self.cause(self.setting.costs.poll, Event::Resume(poller)));
     }
 
-    /// The store or the addition that the bee is at takes effect.
-    fn write(&mut self, bee: usize) {
-        let step = self.step(bee);
-        let Some(Step::Store(cell, _) | Step::Add(cell)) = step else {
-            unreachable!("bee {bee} writes nothing in {step:?}");
-        };
-        let line = &mut self.sites[cell.line].line;
-        let value = match step {
-            Some(Step::Store(_, value)) => value,
-            _ => line.words[cell.word] + 1,
-        };
-        line.write(cell.word, value);
-    }
-
     fn reply(&mut self, bee: usize) {
-        let costs = self.setting.costs;
-        self.bees[bee].want = None;
         match self.step(bee) {
             Some(Step::Await(_, goal)) if self.bees[bee].sample >= goal => self.advance(bee, 0),
             // The copy may still be there and have changed, or it may be gone.
             Some(Step::Await(..)) => self.cause(0, Event::Resume(bee)),
-            _ => self.advance(bee, costs.write),
-        }
-    }
-
-    fn finish(self) -> Result<Marks, String> {
-        let stuck = (0..self.bees.len()).find_map(|bee| Some((bee, self.step(bee)?)));
-        match stuck {
-            Some((bee, step)) => Err(format!("the simulated protocol is stuck: bee {bee} is at {step:?} for ever")),
-            None => Ok(self.bees.into_iter().map(|bee| bee.marks).collect()),
+            _ => self.advance(bee, self.setting.costs.write),
         }
     }
 }

@@ -3,71 +3,98 @@
 
 use std::mem;
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use ::mpi::datatype::PartitionMut;
+use ::mpi::request::{self, WaitGuard};
+use ::mpi::traits::*;
 use hive::{Hive, NumaVec, Placement, Schedule};
 
 use super::Setting;
-use super::halo::Halo;
+use super::ranks::begins;
 use super::rows::{Rows, addition};
-use super::sum::Sum;
 
 /// The rows of one rank, and one more at either end: a border's, or another rank's.
 pub(super) struct Strip<'r> {
-    hive: &'r Hive,
+    setting: Setting<'r>,
+    pub(super) rows: Rows,
     width: usize,
     from: NumaVec<f64>,
     to: NumaVec<f64>,
-    has_above: bool,
-    halo: Halo<'r>,
-    sum: Sum<'r>,
+    /// The rows of the ranks above and below, as they arrive.
+    received: [Vec<f64>; 2],
+    /// The sums of this rank's blocks, and of all ranks' blocks.
+    sums: [Vec<f64>; 2],
+    /// How long this rank has waited for others, after it had done everything that it could meanwhile.
+    pub(super) waited: Duration,
 }
 
 impl<'r> Strip<'r> {
-    /// This rank's share of a plate with so many cells along an edge, the fixed border not counted. All ranks must call
-    /// it.
+    /// This rank's share of a plate with so many cells along an edge, the fixed border not counted.
     pub(super) fn new(setting: Setting<'r>, side: usize) -> Self {
         let rows = Rows::deal(side, setting.blocks, setting.ranks.rank(), setting.ranks.count());
-        let (width, own) = (side + 2, rows.own());
-        let above = own.start.checked_sub(1).filter(|_| !own.is_empty());
-        let below = (!own.is_empty() && own.end < side).then_some(own.end);
-        let needed: Vec<usize> = above.into_iter().chain(below).collect();
-        let [from, to] = two_plates(setting.hive, side, &own);
-        let halo = Halo::new(setting.ranks, &rows, &needed, width);
-        let sum = Sum::new(setting, rows);
-        Self { hive: setting.hive, width, from, to, has_above: above.is_some(), halo, sum }
+        let [from, to] = two_plates(setting.hive, side, &rows.own);
+        let blocks = rows.counts.iter().map(|count| *count as usize).sum();
+        let sums = [rows.blocks.len(), blocks].map(|len| vec![0.0; len]);
+        let received = [(); 2].map(|()| vec![0.0; side + 2]);
+        Self { setting, rows, width: side + 2, from, to, received, sums, waited: Duration::ZERO }
     }
 
     /// One step by all ranks: the rows in the middle while rows of other ranks are under way, then the first and the
     /// last. Returns the sum of the squares of what all cells changed by.
     pub(super) fn step(&mut self) -> f64 {
-        let Self { hive, width, from, to, has_above, halo, sum } = self;
-        let (hive, width) = (*hive, *width);
-        let end = from.len() - width;
+        let Self { setting: Setting { ranks, hive, .. }, rows, width, from, to, received, waited, .. } = self;
+        let (hive, width, end) = (*hive, *width, from.len() - *width);
         let (first, last) = ((2 * width).min(end), (end - width).max(2 * width).min(end));
-        let received = halo.exchange(&from[width..end], || sweep(hive, width, from, &mut to[first..last], 1));
-        let (above, below) = received.split_at(if *has_above { width } else { 0 });
-        from[..above.len()].copy_from_slice(above);
-        let behind = from.len() - below.len();
-        from[behind..].copy_from_slice(below);
+        let edges = [&from[width..2 * width], &from[end - width..end]];
+        let messages = rows.neighbours.iter().zip(edges).zip(received.each_mut());
+        request::scope(|scope| {
+            let mut under_way = Vec::new();
+            for ((neighbour, edge), received) in messages {
+                let Some(rank) = neighbour else { continue };
+                let other = ranks.world().process_at_rank(*rank);
+                under_way.push(WaitGuard::from(other.immediate_receive_into(scope, &mut received[..])));
+                under_way.push(WaitGuard::from(other.immediate_send(scope, edge)));
+            }
+            sweep(hive, width, from, &mut to[first..last], 1);
+            let begin = Instant::now();
+            // Waits for all of them.
+            drop(under_way);
+            *waited += begin.elapsed();
+        });
+        for ((neighbour, received), row) in rows.neighbours.iter().zip(received).zip([0, end]) {
+            if neighbour.is_some() {
+                from[row..row + width].copy_from_slice(received);
+            }
+        }
         sweep(hive, width, from, &mut to[width..first], 0);
         sweep(hive, width, from, &mut to[last..end], last / width - 1);
         mem::swap(from, to);
-        sum.over(|rows| changes(width, from, to, rows))
+        self.sum_of_changes()
     }
 
-    pub(super) const fn rows(&self) -> &Rows {
-        self.sum.rows()
+    /// The sum over all rows of all ranks, the same to the last bit in each rank, and the same as `par_reduce` computes
+    /// in one process: first of each block by the bees of a hive, then over all blocks, along the tree of hive's own
+    /// fixed reductions.
+    fn sum_of_changes(&mut self) -> f64 {
+        let Self { setting: Setting { ranks, hive, blocks }, rows, width, from, to, sums, waited, .. } = self;
+        let ([own, all], begins) = (sums, begins(&rows.counts));
+        hive.par_for_mut(own, Schedule::Static, |blocks, sums, _| {
+            for (sum, block) in sums.iter_mut().zip(&rows.blocks[blocks]) {
+                *sum = changes(*width, from, to, block.clone());
+            }
+        });
+        let begin = Instant::now();
+        ranks
+            .world()
+            .all_gather_varcount_into(&own[..], &mut PartitionMut::new(&mut all[..], &rows.counts[..], begins));
+        *waited += begin.elapsed();
+        addition(*blocks).combine(all.iter().copied())
     }
 
     /// The own rows with their borders, one after the other.
     pub(super) fn answer(&self) -> &[f64] {
         &self.from[self.width..self.from.len() - self.width]
-    }
-
-    /// How long this rank has waited for others.
-    pub(super) fn waited(&self) -> Duration {
-        self.halo.waited() + self.sum.waited()
     }
 }
 

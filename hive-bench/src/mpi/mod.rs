@@ -1,39 +1,32 @@
 //! `mpi`: Jacobi's method on several machines, with one hive in each rank. `docs/mpi.md` is about it.
 
-mod halo;
 mod jacobi;
 mod mask;
 mod ranks;
-mod report;
 mod rows;
-mod sum;
 
-use std::time::Instant;
+use std::fmt::Write;
+use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand, value_parser};
-use hive::Hive;
+use hive::{Hive, Pin};
 
+use crate::kernels::kernel::checksum;
 use crate::system::exit::{Failure, Outcome};
 use jacobi::Strip;
 use mask::Mask;
 use ranks::Ranks;
 
 /// Run by mpirun, or alone as the only rank.
-#[derive(Debug, Args)]
-pub(crate) struct Arguments {
-    #[command(subcommand)]
-    problem: Problem,
-}
-
 #[derive(Debug, Subcommand)]
-enum Problem {
+pub(crate) enum Problem {
     /// Heat on a square plate by Jacobi's method
     Jacobi(Terms),
 }
 
 /// What to solve, and how.
 #[derive(Debug, Args)]
-struct Terms {
+pub(crate) struct Terms {
     /// Cells along an edge, the fixed border not counted
     #[arg(long, value_name = "K", default_value_t = 512, value_parser = value_parser!(u32).range(1..=1 << 20))]
     side: u32,
@@ -53,7 +46,7 @@ struct Terms {
 }
 
 /// The ranks and the hive that solve a problem.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 struct Setting<'r> {
     ranks: &'r Ranks,
     hive: &'r Hive,
@@ -61,8 +54,7 @@ struct Setting<'r> {
 }
 
 /// Solves, and prints by the first rank, its error too. The exit code is the same from all ranks.
-pub(crate) fn main(arguments: &Arguments) -> Outcome {
-    let Problem::Jacobi(terms) = &arguments.problem;
+pub(crate) fn main(Problem::Jacobi(terms): &Problem) -> Outcome {
     let ranks = Ranks::join().map_err(Failure::Usage)?;
     // Said while the ranks are still together: as soon as one has ended with a code other than 0, mpirun ends all
     // others.
@@ -77,7 +69,7 @@ fn run(ranks: &Ranks, terms: &Terms) -> Outcome {
     ranks.barrier();
     let begin = Instant::now();
     let sums: Vec<f64> = (0..terms.steps).map(|_| strip.step()).collect();
-    report::print(setting, &mask, &strip, begin.elapsed(), &sums);
+    print(setting, terms.side, &mask, &strip, begin.elapsed(), &sums);
     if terms.check {
         let same = ranks.agree(compare(setting, terms, &strip, &sums)).map_err(Failure::Work)?;
         if ranks.is_first() {
@@ -105,6 +97,52 @@ fn same(what: &str, ours: &[f64], alone: &[f64]) -> Result<(), String> {
         Some((ours, alone)) => Err(format!("check: a {what} is {ours:e}, and {alone:e} in one process")),
         None => Ok(()),
     }
+}
+
+/// Prints a few lines for each rank, and the answer. All ranks must call it.
+fn print(setting: Setting<'_>, side: u32, mask: &Mask, strip: &Strip<'_>, took: Duration, sums: &[f64]) {
+    let (ranks, steps) = (setting.ranks, sums.len() as u32);
+    let lines = ranks.gather(lines(setting, mask, strip, [took, strip.waited].map(|time| time / steps)).as_bytes());
+    let longest = ranks.gather(&[took.as_secs_f64() / f64::from(steps)]);
+    let bees = ranks.gather(&[setting.hive.bees() as u64]);
+    let blocks = ranks.gather(&checksums(strip));
+    let (Some(lines), Some(longest), Some(bees), Some(blocks)) = (lines, longest, bees, blocks) else { return };
+    print!("{}", String::from_utf8_lossy(&lines));
+    let longest = Duration::from_secs_f64(longest.into_iter().fold(0.0, f64::max));
+    let (count, bees) = (ranks.count(), bees.iter().sum::<u64>());
+    println!(
+        "Jacobi's method on {side} x {side} cells, ranks: {count}, bees: {bees}, steps: {steps}, {longest:.1?} each"
+    );
+    let last = sums.last().copied().unwrap_or_default();
+    println!("last sum: {last:e} (bits {:016x})", last.to_bits());
+    println!("answer: checksum {:016x}", checksum(blocks.into_iter()));
+}
+
+/// About this rank: its number, its rows and times of a step, and the report of its hive.
+fn lines(setting: Setting<'_>, mask: &Mask, strip: &Strip<'_>, [each, waiting]: [Duration; 2]) -> String {
+    let (ranks, hive, own) = (setting.ranks, setting.hive, strip.rows.own.clone());
+    let (rank, count, machine, bees) = (ranks.rank(), ranks.count(), ranks.machine(), hive.bees());
+    let cpus = Pin::Cpus(mask.cpus.clone());
+    let shared = if mask.is_shared { ", which other ranks have as well" } else { "" };
+    let mut text = format!(
+        "rank {rank} of {count} on {machine}: CPUs {cpus}{shared}; bees: {bees}; rows {own:?}; {each:.1?} a step, \
+         {waiting:.1?} of it waiting for other ranks\n"
+    );
+    for line in hive.report().to_string().lines() {
+        // A string takes whatever is written to it.
+        let _ = writeln!(text, "    {line}");
+    }
+    text
+}
+
+/// A checksum for each block of rows: they are the same whichever rank has it.
+fn checksums(strip: &Strip<'_>) -> Vec<u64> {
+    let (rows, answer) = (&strip.rows, strip.answer());
+    let width = answer.len() / rows.own.len().max(1);
+    let of_block = |block: &std::ops::Range<usize>| {
+        checksum(answer[block.start * width..block.end * width].iter().map(|value| value.to_bits()))
+    };
+    rows.blocks.iter().map(of_block).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The processes that mpirun has started. All communication between them goes through here, the halos and the sums. It
-//! is called only by the thread that has joined, between regions, as `MPI_THREAD_FUNNELED` requires.
+//! The processes that mpirun has started. All communication between them goes through here, but for what a step needs.
+//! It is called only by the thread that has joined, between regions, as `MPI_THREAD_FUNNELED` requires.
 
 use std::thread;
 
@@ -114,12 +114,6 @@ impl Drop for Ranks {
         if thread::panicking() {
             self.world.abort(101);
         }
-    }
-}
-
-impl std::fmt::Debug for Ranks {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "rank {} of {}", self.rank(), self.count())
     }
 }
 

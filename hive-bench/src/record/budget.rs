@@ -6,7 +6,6 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::Case;
-use crate::kernels::joins::joins_of_fib;
 
 /// How much one runner measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,13 +44,13 @@ pub(crate) struct Budget {
     pub(crate) outside_tasks: u64,
     /// Generations of the tree that is searched.
     pub(crate) search_depth: u32,
-    /// Windows in which CPU time is counted while the team goes to sleep: so many of 1 ms, of 9 and of 90.
-    use_windows: [u32; 3],
+    /// Windows after the last task in which CPU time is counted while the team goes to sleep, one for each idle-use
+    /// case: from when to when, in milliseconds, and how often. Older files have none.
+    #[serde(default)]
+    use_after_tasks: [(u64, u64, u32); 5],
     /// Requests of each of the threads that call one team at the same time: so many at intervals of about a
     /// millisecond, so many of about a millisecond back to back, and so many short regions of both queens together.
     pub(crate) requests: [u32; 3],
-    /// The windows after those, once each: from when to when after the last task.
-    late_windows_ms: [(u64, u64); 2],
 }
 
 impl Budget {
@@ -73,9 +72,8 @@ impl Budget {
         inside_tasks: 1_000_000,
         outside_tasks: 100_000,
         search_depth: 9,
-        use_windows: [100, 10, 2],
+        use_after_tasks: [(0, 1, 100), (1, 10, 10), (10, 100, 2), (100, 1000, 1), (1000, 1200, 1)],
         requests: [250, 500, 1000],
-        late_windows_ms: [(100, 1000), (1000, 1200)],
     };
 
     pub(crate) const QUICK: Self = Self {
@@ -96,9 +94,8 @@ impl Budget {
         inside_tasks: 20_000,
         outside_tasks: 5_000,
         search_depth: 6,
-        use_windows: [10, 3, 1],
+        use_after_tasks: [(0, 1, 10), (1, 10, 3), (10, 100, 1), (100, 150, 1), (150, 250, 1)],
         requests: [60, 100, 200],
-        late_windows_ms: [(100, 150), (150, 250)],
     };
 
     /// So little that a person can look at all of it in a timeline.
@@ -110,7 +107,7 @@ impl Budget {
         inside_tasks: 2_000,
         outside_tasks: 500,
         search_depth: 5,
-        use_windows: [3, 2, 1],
+        use_after_tasks: [(0, 1, 3), (1, 10, 2), (10, 100, 1), (100, 150, 1), (150, 250, 1)],
         requests: [10, 5, 20],
         ..Self::QUICK
     };
@@ -129,94 +126,9 @@ impl Budget {
     }
 
     /// The window after the last task in which an idle-use case counts CPU time, and how many such windows there are.
-    pub(crate) const fn use_window(&self, case: Case) -> Option<(Range<Duration>, u32)> {
-        let ((begin, end), times) = match case {
-            Case::IdleUse1ms => ((0, 1), self.use_windows[0]),
-            Case::IdleUse10ms => ((1, 10), self.use_windows[1]),
-            Case::IdleUse100ms => ((10, 100), self.use_windows[2]),
-            Case::IdleUse1s => (self.late_windows_ms[0], 1),
-            Case::IdleUse2s => (self.late_windows_ms[1], 1),
-            _ => return None,
-        };
+    pub(crate) fn use_window(&self, case: Case) -> Option<(Range<Duration>, u32)> {
+        let number = Case::all_of("idle-use").position(|of| of == case)?;
+        let (begin, end, times) = self.use_after_tasks[number];
         Some((Duration::from_millis(begin)..Duration::from_millis(end), times))
-    }
-
-    /// About how long a runner takes for this case. The progress bar and the time limit depend on it.
-    pub(crate) fn expected(&self, case: Case) -> Duration {
-        let known = self.expected_pauses(case).or_else(|| self.expected_loops(case));
-        Duration::from_millis(15) + known.unwrap_or_else(|| self.expected_work(case))
-    }
-
-    /// For the cases that are mostly waiting.
-    fn expected_pauses(&self, case: Case) -> Option<Duration> {
-        let one = Duration::from_micros(150);
-        let pauses = |gap| (gap + one) * self.samples_after_gap(gap);
-        if let Some(gap) = case.gap() {
-            // As many hand-overs as regions.
-            return Some(2 * pauses(gap));
-        }
-        if let Some(cold) = case.cold_loop() {
-            // The first gap and loop do not count, and the length of the loop has to be found out.
-            let loops = cold.work * (1 + self.samples_after_gap(cold.gap));
-            return Some(Duration::from_millis(10) + cold.gap + loops + 2 * pauses(cold.gap));
-        }
-        if let Some(gap) = case.wake_gap() {
-            return Some(pauses(gap));
-        }
-        if let Some((window, times)) = self.use_window(case) {
-            return Some((window.end + 4 * one) * times);
-        }
-        let [light, saturated, regions] = self.requests;
-        match case {
-            Case::CpuIdle => Some(Duration::from_millis(self.cpu_wait_ms + self.cpu_window_ms)),
-            Case::CpuParked => Some(Duration::from_millis(self.cpu_window_ms)),
-            Case::CallersTwoQueens => Some(Duration::from_micros(220) * regions),
-            _ if !case.is_of_callers() => None,
-            _ if case.name().contains("light") => Some(Duration::from_micros(1150) * light),
-            // On two CPUs; on more it is less.
-            _ => Some(Duration::from_micros(2000) * saturated),
-        }
-    }
-
-    /// For kernels of loops: the time to make the data, and the time for the samples and the run before the first one.
-    fn expected_loops(&self, case: Case) -> Option<Duration> {
-        let (data, sample) = match case {
-            Case::StreamCopy | Case::StreamScale | Case::StreamAdd => (45, 9),
-            Case::Stencil7 => (25, 9),
-            Case::NbodyStatic | Case::NbodyDynamic => (1, 8),
-            Case::LabelPropagation => (30, 20),
-            Case::Matmul => (5, 17),
-            Case::Mandelbrot => (1, 25),
-            // LLVM's OpenMP takes a hundred times as long for this case as the fastest runtime.
-            Case::Dynamic1m => (0, 35),
-            _ => return None,
-        };
-        Some(Duration::from_millis(data + sample * (1 + self.kernel_samples)))
-    }
-
-    /// For all other cases. This is the average over the runtimes; OpenMP's take ten times as long for tasks as the
-    /// rest.
-    fn expected_work(&self, case: Case) -> Duration {
-        let nodes = 6 << (2 * self.search_depth);
-        // To make or read the sparse matrix.
-        let matrix = 60 * self.matrix_nonzeros;
-        let nanoseconds = match case {
-            Case::TriadMemory => 90_000_000,
-            Case::Jacobi | Case::JacobiBarrier => {
-                (130_000 * self.jacobi_steps).saturating_sub(1_000_000 * self.batch_ms)
-            }
-            Case::Spmv => matrix,
-            Case::Cg => matrix + 2 * self.matrix_nonzeros * self.cg_iterations,
-            Case::JoinFib => 60 * joins_of_fib(self.fib),
-            Case::TreeSearch => 60 * nodes,
-            Case::FieldFib => 6 * joins_of_fib(self.field_fib),
-            Case::FieldQueens => 5_u64.pow(self.field_queens.into()) / 2,
-            Case::FieldSkynet => 12 * self.field_leaves,
-            Case::FieldMetg => 60_000_000,
-            Case::SpawnSingle | Case::SpawnProducers => 120 * self.inside_tasks,
-            Case::SpawnOutside => 400 * self.outside_tasks,
-            _ => 10_000_000,
-        };
-        self.batch_time() + Duration::from_nanos(nanoseconds)
     }
 }

@@ -2,11 +2,8 @@
 
 mod budget;
 mod given;
-mod job;
 pub(crate) mod results;
-pub(crate) mod saved;
 
 pub(crate) use budget::Budget;
 pub(crate) use given::Given;
-pub(crate) use job::Job;
-pub(crate) use results::{Absent, Measured, Outcome, Record, Reference, Run};
+pub(crate) use results::{Absent, Job, Measured, Outcome, Record, Reference, Run, read};

@@ -1,39 +1,35 @@
 //! The results of a run: every raw sample, and what is needed to judge it. This is the file of `--json`.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalog::{Case, RuntimeId};
-use crate::measure::reference::hand_over::Asked;
+use crate::catalog::{Case, RuntimeId, names};
+use crate::measure::hand_over::Asked;
 use crate::record::budget::Budget;
+use crate::record::given::Given;
+use crate::system::files;
 use crate::system::machine::{Build, Disturbance, Machine};
 
-/// What was measured in the same process as a case, to compare it with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Reference {
-    /// One cache line to another CPU and back.
-    RoundTrip,
-    /// A sleeping thread woken after the idle time, which answers by a store.
-    HandOver,
-    /// The call alone that wakes that thread.
-    Post,
-    /// Lock and unlock of a std Mutex without contention.
-    Mutex,
-    /// Half a region of one and half a region of n.
-    Mean,
-}
-
-impl Reference {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::RoundTrip => "round trip",
-            Self::HandOver => "hand-over",
-            Self::Post => "post",
-            Self::Mutex => "mutex",
-            Self::Mean => "mean",
-        }
+names! {
+    /// What was measured in the same process as a case, to compare it with.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    Reference {
+        /// One cache line to another CPU and back.
+        RoundTrip "round trip";
+        /// A sleeping thread woken after the idle time, which answers by a store.
+        HandOver "hand-over";
+        /// The call alone that wakes that thread.
+        Post "post";
+        /// Lock and unlock of a std Mutex without contention.
+        Mutex "mutex";
+        /// Half a region of one and half a region of n.
+        Mean "mean";
     }
 }
 
@@ -111,8 +107,53 @@ impl Run {
     }
 }
 
+/// One runtime, one case, one size of the team.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Job {
+    pub(crate) runtime: RuntimeId,
+    pub(crate) case: Case,
+    /// The size of the team, the calling thread counted if it takes part.
+    pub(crate) threads: usize,
+    /// The CPUs of the machine in the order of use: thread i is bound to the i-th.
+    pub(crate) cpus: Vec<usize>,
+    pub(crate) budget: Budget,
+    /// The right answer of the kernel, where the answer alone does not show whether it is right.
+    pub(crate) checksum: Option<u64>,
+    /// The matrix of the sparse kernels.
+    pub(crate) given: Given,
+    /// How often hive's sleeping bees wake and look for something to do.
+    pub(crate) poll: Option<Duration>,
+}
+
+impl Job {
+    /// The CPU that a thread is bound to which stands for one of the runtime's on `cpu`: none if those are not bound.
+    pub(crate) fn place(&self, cpu: usize) -> Option<usize> {
+        (!self.runtime.is_unpinned()).then_some(cpu)
+    }
+}
+
+/// Reads the run from a file of `--json`. An error says why that cannot be done.
+pub(crate) fn read(path: &Path) -> Result<Run, String> {
+    let at = |error: String| format!("{}: {error}", path.display());
+    let file = File::open(path).map_err(|error| at(format!("cannot be read: {error}")))?;
+    parse(BufReader::new(file)).map_err(at)
+}
+
+fn parse(source: impl BufRead) -> Result<Run, String> {
+    let source = files::unpacked(source).map_err(|error| format!("cannot be read: {error}"))?;
+    serde_json::from_reader(source).map_err(|error| match error.is_io() {
+        true => format!("cannot be unpacked: {error}"),
+        false => format!("is not a run that `hive-bench --json` left: {error}"),
+    })
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
     use super::*;
     use crate::report::figures::tests::{key, record};
 
@@ -154,5 +195,44 @@ pub(crate) mod tests {
             let text = serde_json::to_string(&record).unwrap();
             assert_eq!(serde_json::from_str::<Record>(&text).unwrap(), record, "{text}");
         }
+    }
+
+    #[test]
+    fn a_job_survives_json() {
+        let job = Job {
+            runtime: RuntimeId::Libgomp,
+            case: Case::JacobiBarrier,
+            threads: 2,
+            cpus: vec![0, 2, 1, 3],
+            budget: Budget::QUICK,
+            checksum: Some(u64::MAX),
+            given: Given::default(),
+            poll: Some(Duration::from_millis(2)),
+        };
+        assert_eq!(serde_json::from_str::<Job>(&serde_json::to_string(&job).unwrap()).unwrap(), job);
+    }
+
+    fn packed(text: &str) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn a_run_comes_back_packed_or_not() {
+        let text = serde_json::to_string(&run()).unwrap();
+        assert_eq!(parse(text.as_bytes()), Ok(run()));
+        assert_eq!(parse(&packed(&text)[..]), Ok(run()));
+    }
+
+    #[test]
+    fn what_is_not_a_run_is_refused() {
+        for (bytes, why) in
+            [(&b"{}"[..], "is not a run"), (b"words", "is not a run"), (&[0x1f, 0x8b, 1], "cannot be unpacked")]
+        {
+            let error = parse(bytes).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+        assert!(read(Path::new("/nowhere/at/all.json")).unwrap_err().contains("/nowhere/at/all.json: cannot be read"));
     }
 }

@@ -2,11 +2,9 @@
 
 pub(crate) mod figures;
 mod full;
-mod layout;
 pub(crate) mod notes;
 mod protocols;
 pub(crate) mod ranking;
-pub(crate) mod relation;
 pub(crate) mod summary;
 pub(crate) mod tables;
 mod targets;

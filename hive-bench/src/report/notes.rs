@@ -1,15 +1,14 @@
 //! What a reader must know before any figure: what is absent, what failed, and what disturbed the run.
 
+use std::collections::BTreeMap;
+
 use crate::record::{Outcome, Record, Run};
 
 /// The runtimes that could not be had, those with one reason together.
 pub(super) fn absent(run: &Run) -> Vec<String> {
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for absent in &run.absent {
-        match reasons.iter_mut().find(|(reason, _)| *reason == absent.reason) {
-            Some((_, names)) => names.push(absent.runtime.name()),
-            None => reasons.push((&absent.reason, vec![absent.runtime.name()])),
-        }
+        reasons.entry(&absent.reason).or_default().push(absent.runtime.name());
     }
     reasons.iter().map(|(reason, names)| format!("absent: {}: {reason}", names.join(", "))).collect()
 }

@@ -3,7 +3,7 @@
 
 use crate::catalog::{Case, RuntimeId};
 use crate::report::figures::{Figures, Key};
-use crate::report::tables::{aligned, amount};
+use crate::report::tables::{aligned, amount, or_dash};
 
 const EXPLANATION: &str = "\
 wake: from the spawn of a task to its start, after so much idleness.
@@ -27,9 +27,8 @@ pub(crate) fn all(figures: &Figures) -> String {
     }
     let row = |case: Case| {
         let title = case.name().trim_start_matches("idle-").replace('-', " ");
-        let figure = |runtime: &RuntimeId| {
-            value(case, *runtime).map_or_else(|| "-".to_owned(), |value| amount(value.median, case.unit()))
-        };
+        let figure =
+            |runtime: &RuntimeId| or_dash(value(case, *runtime).map(|value| amount(value.median, case.unit())));
         std::iter::once(title).chain(runtimes.iter().map(figure)).collect::<Vec<_>>()
     };
     let measured = |case: &Case| runtimes.iter().any(|runtime| value(*case, *runtime).is_some());

@@ -5,10 +5,13 @@ use comfy_table::{CellAlignment, Row, Table, presets};
 use crate::catalog::{Case, RuntimeId, Unit};
 use crate::record::Reference;
 use crate::report::figures::{Against, Figures, Key};
-use crate::stats::Doubt;
 
 /// A table without lines, in which all columns but those of words are of numbers.
-pub(crate) fn aligned<R: Into<Row>>(header: impl Into<Row>, rows: impl Iterator<Item = R>, words: &[usize]) -> Table {
+pub(crate) fn aligned<R: Into<Row>>(
+    header: impl Into<Row>,
+    rows: impl IntoIterator<Item = R>,
+    words: &[usize],
+) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header).add_rows(rows);
     for (place, column) in table.column_iter_mut().enumerate() {
@@ -17,6 +20,11 @@ pub(crate) fn aligned<R: Into<Row>>(header: impl Into<Row>, rows: impl Iterator<
         }
     }
     table
+}
+
+/// What a cell says where there is no figure.
+pub(crate) fn or_dash(figure: Option<String>) -> String {
+    figure.unwrap_or_else(|| "-".to_owned())
 }
 
 /// The ratios that mean something for a case.
@@ -44,7 +52,7 @@ pub(crate) fn group(figures: &Figures, case: Case, threads: usize) -> String {
     let titles = ratios.iter().map(|against| format!("x {}", against.name()));
     let header = ["", "median", "middle half"].map(str::to_owned).into_iter().chain(titles);
     let rows = figures.runtimes(case, threads).map(|runtime| row(figures, Key { case, threads, runtime }, &ratios));
-    let table = aligned(header.collect::<Vec<_>>(), rows, &[0]);
+    let table = aligned(header, rows, &[0]);
     let beside = references(figures, case, threads, &ratios);
     format!("{} of {threads}: {}{beside}\n{}\n", case.name(), case.help(), table.trim_fmt())
 }
@@ -79,8 +87,8 @@ fn ratio(figures: &Figures, key: Key, against: Against) -> String {
     }
     let Some(spread) = figures.ratio(key, against) else { return "- ".to_owned() };
     let compared = matches!(against, Against::Runtime(_));
-    let doubt = if compared { spread.doubt_as_comparison() } else { spread.doubt_as_measure() };
-    format!("{}{}", number(spread.median), doubt.map_or(' ', Doubt::mark))
+    let mark = if compared { spread.mark_as_comparison() } else { spread.mark_as_measure() };
+    format!("{}{mark}", number(spread.median))
 }
 
 /// A figure with its unit.
@@ -96,13 +104,9 @@ pub(crate) fn amount(value: f64, unit: Unit) -> String {
     }
 }
 
-/// A round figure with its unit, for a curve.
-pub(crate) fn tick(value: f64, unit: Unit) -> String {
-    let (value, unit) = match unit {
-        Unit::Nanoseconds => in_unit(value * (1.0 + 1e-9)),
-        Unit::PercentOfCpu => (value, "%"),
-        Unit::Regions => (value, "regions"),
-    };
+/// A round time with its unit, for a curve.
+pub(crate) fn tick(nanoseconds: f64) -> String {
+    let (value, unit) = in_unit(nanoseconds * (1.0 + 1e-9));
     // Rounded to five figures, because the logarithm and its inverse leave an error in the last digits.
     let digits = 4 - value.abs().max(1e-9).log10().floor() as i32;
     let factor = 10_f64.powi(digits);
@@ -142,8 +146,8 @@ mod tests {
         assert_eq!(amount_of(71.26e6), "71.3 ms");
         assert_eq!(amount_of(-846.02), "-846 ns");
         assert_eq!(amount_of(-592_794.3), "-593 us");
-        assert_eq!(tick(999.9999999999, Unit::Nanoseconds), "1 us");
-        assert_eq!(tick(0.5, Unit::Nanoseconds), "0.5 ns");
+        assert_eq!(tick(999.9999999999), "1 us");
+        assert_eq!(tick(0.5), "0.5 ns");
         assert_eq!(amount(0.0312, Unit::PercentOfCpu), "0.031 %");
         assert_eq!(amount(99.23, Unit::PercentOfCpu), "99.2 %");
     }

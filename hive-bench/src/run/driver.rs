@@ -1,18 +1,18 @@
 //! The driver: runs the groups in rounds, one runner at a time and nothing else beside it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 
-use crate::cases;
 use crate::catalog::{Case, RuntimeId};
 use crate::cli::options::Options;
-use crate::record::{Absent, Job, Record};
-use crate::run::launch;
+use crate::record::{Absent, Job, Measured, Outcome, Record};
+use crate::run::own_process;
 use crate::run::plan::{Group, Rounds};
-use crate::runtimes;
-use crate::system::progress;
+use crate::runtimes::openmp;
+use crate::system::{machine, progress};
+use crate::{cases, runtimes};
 
 /// Splits the wanted runtimes into those that are present and those that are absent, with the reason.
 pub(crate) fn what_is_there(wanted: &[RuntimeId]) -> (Vec<RuntimeId>, Vec<Absent>) {
@@ -33,12 +33,13 @@ pub(crate) fn run(groups: &[Group], cpus: &[usize], options: &Options, seed: u64
     let cases: BTreeSet<Case> = groups.iter().map(|group| group.case).collect();
     let checksums: BTreeMap<_, _> =
         cases.iter().map(|case| (*case, cases::expected_checksum(*case, &budget))).collect();
-    let bar = progress::bar(0, options.rounds.expected(groups, &budget));
-    let (begin, mut random, mut records) = (Instant::now(), Rng::with_seed(seed), Vec::new());
-    let is_time_over = |round| match options.rounds {
-        Rounds::Within(time) => round > 0 && begin.elapsed() >= time,
-        Rounds::Each(_) => false,
+    let time = match options.rounds {
+        Rounds::Within(time) => Some(time),
+        Rounds::Each(_) => None,
     };
+    let bar = progress::bar(0, time);
+    let (begin, mut random, mut records) = (Instant::now(), Rng::with_seed(seed), Vec::new());
+    let is_time_over = |round| round > 0 && time.is_some_and(|time| begin.elapsed() >= time);
     let mut round = 0;
     let undecided = loop {
         let due = options.rounds.due(groups, round, &records, &mut random);
@@ -52,7 +53,7 @@ pub(crate) fn run(groups: &[Group], cpus: &[usize], options: &Options, seed: u64
                 let (given, checksum) = (options.given.clone(), checksums[&case]);
                 let job =
                     Job { runtime, case, threads, cpus: cpus.to_vec(), budget, checksum, given, poll: options.poll };
-                let (outcome, seconds) = launch::run(&job);
+                let (outcome, seconds) = run_timed(&job);
                 records.push(Record { round, runtime, case, threads, seconds, outcome });
                 bar.inc(1);
             }
@@ -61,4 +62,29 @@ pub(crate) fn run(groups: &[Group], cpus: &[usize], options: &Options, seed: u64
     };
     bar.finish_and_clear();
     (records, undecided)
+}
+
+/// Runs one job. Returns how it ended and how many seconds it took.
+fn run_timed(job: &Job) -> (Outcome, f64) {
+    let begin = Instant::now();
+    let outcome = run_job(job).map_or_else(Outcome::Failed, Outcome::Measured);
+    (outcome, begin.elapsed().as_secs_f64())
+}
+
+fn run_job(job: &Job) -> Result<Measured, String> {
+    let environment = match job.runtime {
+        runtime if runtime.is_openmp() => openmp::environment(runtime, &job.cpus[..job.threads]),
+        _ => Vec::new(),
+    };
+    own_process::ask_within("runner", job, &environment, time_limit(job))
+}
+
+/// After this the runner is killed. It is ten times what a slow runtime takes for the longest case, or for its matrix,
+/// and more where other programs want the CPUs, too, or in a guest of `tests/numa/run`, where every instruction may be
+/// emulated.
+fn time_limit(job: &Job) -> Duration {
+    let emulated = std::env::var_os("HIVE_TEST_GUEST").is_some();
+    let matrix =
+        if job.case.is_sparse() { Duration::from_nanos(600 * job.budget.matrix_nonzeros) } else { Duration::ZERO };
+    (Duration::from_mins(1) + matrix) * if emulated { 30 } else { machine::runnable_per_cpu() }
 }

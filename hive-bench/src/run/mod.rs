@@ -1,7 +1,6 @@
 //! A run: the driver starts a runner, a process of its own, for each measurement of the plan.
 
 pub(crate) mod driver;
-pub(crate) mod launch;
 pub(crate) mod own_process;
 pub(crate) mod plan;
 pub(crate) mod rounds;

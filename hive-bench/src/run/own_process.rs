@@ -16,7 +16,7 @@ pub(crate) fn ask_within<J: Serialize, M: DeserializeOwned>(
     limit: Duration,
 ) -> Result<M, String> {
     let text = serde_json::to_string(job).map_err(|error| format!("cannot write the job: {error}"))?;
-    let output = start::answer_of(&[command.to_owned(), text], environment, limit)?;
+    let output = start::wait_for(start::command(&[command.to_owned(), text], environment)?, limit)?;
     serde_json::from_str(&output).map_err(|error| format!("the runner's answer cannot be read: {error}"))
 }
 
@@ -41,14 +41,6 @@ pub(crate) fn serve<J: DeserializeOwned, M: Serialize>(
 
 /// Prints the answer for the parent, or the reason why there is none.
 pub(crate) fn answer(answer: Result<String, String>) -> Outcome {
-    match answer {
-        Ok(text) => {
-            println!("{text}");
-            Ok(())
-        }
-        Err(error) => {
-            eprintln!("{error}");
-            Err(Failure::Silent(1))
-        }
-    }
+    println!("{}", answer.map_err(Failure::Work)?);
+    Ok(())
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use fastrand::Rng;
 
 use crate::catalog::{Case, RuntimeId, Unit};
-use crate::record::{Budget, Record};
+use crate::record::Record;
 use crate::report::figures::{Figures, Key};
 use crate::report::ranking::Row;
-use crate::report::relation::{ENOUGH_ROUNDS, Relation};
+use crate::report::ranking::{ENOUGH_ROUNDS, Relation};
 
 /// One case at one size: the runtimes that are compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,15 +77,6 @@ impl Rounds {
         random.shuffle(&mut due);
         due
     }
-
-    /// About how long it takes.
-    pub(crate) fn expected(self, groups: &[Group], budget: &Budget) -> Duration {
-        let one: Duration = groups.iter().map(|group| group.cost_of_a_round(budget)).sum();
-        match self {
-            Self::Each(rounds) => one * u32::try_from(rounds).unwrap_or(u32::MAX),
-            Self::Within(time) => one.max(time),
-        }
-    }
 }
 
 impl Group {
@@ -103,11 +94,6 @@ impl Group {
             Some(row) => rounds >= ENOUGH_ROUNDS && row.relation != Relation::Inconclusive,
             None => rounds >= ENOUGH_ROUNDS,
         }
-    }
-
-    fn cost_of_a_round(&self, budget: &Budget) -> Duration {
-        let runners = u32::try_from(self.runtimes.len()).expect("a short list");
-        budget.expected(self.case) * runners
     }
 }
 
@@ -165,18 +151,6 @@ mod tests {
         assert_eq!(due(Rounds::Within(Duration::ZERO))[0].runtimes, [RuntimeId::Hive]);
         assert_eq!(due(Rounds::Each(9))[0].runtimes, [RuntimeId::Hive]);
         assert!(region().is_settled(&Figures::of(&without_the_rival(&[10.0; 5]))));
-    }
-
-    #[test]
-    fn a_first_round_takes_a_fraction_of_the_time() {
-        let cost = |cases: &[Case], runtimes: &[RuntimeId], sizes: Vec<usize>, budget| {
-            let wanted = Wanted { cases: cases.to_vec(), runtimes: runtimes.to_vec(), sizes, most: 2 };
-            Rounds::Each(1).expected(&groups(&wanted), &budget).as_secs()
-        };
-        let by_default = RuntimeId::by_default();
-        assert!(cost(&Case::BY_DEFAULT, &by_default, vec![2], Budget::STANDARD) < 110 / 3);
-        assert!(cost(&Case::BY_DEFAULT, &by_default, vec![2], Budget::QUICK) < 15);
-        assert!(cost(Case::ALL, RuntimeId::ALL, vec![1, 2], Budget::STANDARD) < 15 * 60 / 3);
     }
 
     #[test]

@@ -2,15 +2,15 @@
 //! spin, its binding to CPUs and its environment end with the process.
 
 use crate::cases;
-use crate::catalog::{Case, RuntimeId};
-use crate::measure::reference::{hand_over, round_trip};
+use crate::catalog::RuntimeId;
+use crate::measure::{hand_over, round_trip};
 use crate::record::{Job, Measured, Reference};
 use crate::run::own_process;
 use crate::runtimes;
 use crate::runtimes::chili::ChiliPool;
 #[cfg(feature = "forkunion")]
 use crate::runtimes::forkunion::ForkUnionPool;
-use crate::runtimes::hive::{HiveTeam, Settings};
+use crate::runtimes::hive::HiveTeam;
 #[cfg(openmp_compiled)]
 use crate::runtimes::in_c::InC;
 #[cfg(openmp_compiled)]
@@ -55,30 +55,32 @@ fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
             HiveAndRayon::host_beside(cpus, |team| cases::rayon_interop(team, job, measured))?
         }
         #[cfg(feature = "rayon-interop")]
-        _ if job.case == Case::RayonInterop => {
+        _ if job.case == crate::catalog::Case::RayonInterop => {
             HiveAndRayon::host_on_hive(cpus, |team| cases::rayon_interop(team, job, measured))?
         }
         #[cfg(openmp_compiled)]
-        RuntimeId::HiveC => {
-            HiveTeam::host(cpus, Settings::default(), |team| cases::run(&mut InC(team), job, measured))?
-        }
+        RuntimeId::HiveC => HiveTeam::host(job.runtime, cpus, None, |team| cases::run(&mut InC(team), job, measured))?,
         #[cfg(openmp_compiled)]
         RuntimeId::SequentialC => Sequential::host(cpus, |team| cases::run(&mut InC(team), job, measured)),
         #[cfg(openmp_compiled)]
         runtime if runtime.is_openmp() => OpenMp::host(runtime, job.threads, |team| cases::run(team, job, measured))?,
         #[cfg(feature = "forkunion")]
         RuntimeId::ForkUnion => ForkUnionPool::host(cpus, |team| cases::run(team, job, measured))?,
-        RuntimeId::RayonUnpinned => RayonPool::host_unpinned(cpus.len(), |team| cases::run(team, job, measured))?,
-        RuntimeId::RayonWorker => RayonPool::host_worker(cpus, |team| cases::run(team, job, measured))?,
-        RuntimeId::RayonOutside if job.case.is_task() => {
-            RayonPool::host_far_outside(cpus, |team| cases::run(team, job, measured))?
+        runtime if runtime.is_rayon() => {
+            // rayon wakes its first worker first. From the CPU of the last one the caller of tasks need not wait for
+            // that, as in hive.
+            let far = runtime == RuntimeId::RayonOutside && job.case.is_task();
+            let caller = if far { cpus[cpus.len() - 1] } else { cpus[0] };
+            RayonPool::host(runtime, cpus, caller, |team| cases::run(team, job, measured))?
         }
-        RuntimeId::RayonOutside => RayonPool::host_outside(cpus, |team| cases::run(team, job, measured))?,
-        RuntimeId::Chili => ChiliPool::host(cpus, |team| cases::tasks::run(team, job, measured)),
+        RuntimeId::Chili => {
+            measured.samples = ChiliPool::host(cpus, |team| cases::tasks::samples(team, job))?;
+            Ok(())
+        }
         RuntimeId::StdScope => StdScope::host(job.threads, |team| cases::run(team, job, measured)),
         RuntimeId::Sequential => Sequential::host(cpus, |team| cases::run(team, job, measured)),
         runtime if runtime.is_hive() && runtime != RuntimeId::HiveC => {
-            HiveTeam::host(cpus, Settings::of(runtime, job.poll), |team| cases::run(team, job, measured))?
+            HiveTeam::host(runtime, cpus, job.poll, |team| cases::run(team, job, measured))?
         }
         runtime => runtimes::availability(runtime),
     }
@@ -87,6 +89,7 @@ fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::Case;
     use crate::record::{Budget, Given};
     use crate::system::cpus;
 

@@ -3,8 +3,7 @@
 
 use std::hint::black_box;
 
-use crate::catalog::Construct;
-use crate::runtimes::CANNOT;
+use crate::kernels;
 
 /// What is inside a construct: a function of any length.
 #[derive(Clone, Copy, Debug)]
@@ -31,21 +30,5 @@ pub(crate) extern "C" fn work(length: u64) {
 
 /// Whether `times` reductions over so many threads have the right total.
 pub(crate) fn check(total: f64, times: u64, threads: usize) -> Result<(), String> {
-    let expected = times as f64 * threads as f64;
-    if total == expected { Ok(()) } else { Err(format!("wrong answer: {times} sums of {threads} ones are {total}")) }
+    kernels::check(&format!("the total of {times} sums of {threads} ones"), total, times as f64 * threads as f64)
 }
-
-/// A team that has constructs.
-pub(crate) trait Constructs {
-    /// So many of `construct`, with `delay` in each.
-    fn constructs(&mut self, _construct: Construct, _times: u64, _delay: Delay) -> Result<(), String> {
-        Err(CANNOT.to_owned())
-    }
-}
-
-/// Runtimes that have only loops.
-impl Constructs for crate::runtimes::rayon::RayonPool {}
-impl Constructs for crate::runtimes::sequential::Sequential {}
-impl Constructs for crate::runtimes::std_scope::StdScope {}
-#[cfg(feature = "forkunion")]
-impl Constructs for crate::runtimes::forkunion::ForkUnionPool {}

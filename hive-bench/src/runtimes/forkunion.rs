@@ -1,114 +1,96 @@
 //! ForkUnion: a pool whose threads spin for their work and never sleep.
 
-#[cfg(feature = "forkunion")]
-pub(crate) use pool::ForkUnionPool;
+use std::hint::black_box;
+use std::ops::Range;
 
-pub(crate) fn availability() -> Result<(), String> {
-    if cfg!(feature = "forkunion") { Ok(()) } else { Err("built without the feature forkunion".to_owned()) }
+use forkunion::{IndexedSplit, Prong, ThreadPool, Topology};
+
+use crate::runtimes::Runtime;
+use crate::runtimes::loops::{Loops, Slots, chunk};
+use crate::runtimes::tasks::Tasks;
+use crate::system::cpus;
+
+pub(crate) struct ForkUnionPool {
+    pool: ThreadPool,
+    slots: Slots,
 }
 
-#[cfg(feature = "forkunion")]
-mod pool {
-    use std::hint::black_box;
-    use std::ops::Range;
-
-    use forkunion::{IndexedSplit, Prong, ThreadPool, Topology};
-
-    use crate::kernels::sparse::System;
-    use crate::runtimes::Runtime;
-    use crate::runtimes::loops::{Loops, Slots, chunk};
-    use crate::runtimes::solve::Solve;
-    use crate::runtimes::tasks::Tasks;
-    use crate::system::cpus;
-
-    pub(crate) struct ForkUnionPool {
-        pool: ThreadPool,
-        slots: Slots,
+impl ForkUnionPool {
+    pub(crate) fn host<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
+        Self::host_default(cpus.len(), |team| {
+            // The pool binds its threads to sets of CPUs. Here each thread gets one CPU, as in the other runtimes.
+            team.pool.broadcast(|thread_id, _| {
+                cpus::pin(cpus[thread_id]);
+            });
+            work(team)
+        })
     }
 
-    impl ForkUnionPool {
-        pub(crate) fn host<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
-            Self::host_default(cpus.len(), |team| {
-                // The pool binds its threads to sets of CPUs. Here each thread gets one CPU, as in the other runtimes.
-                team.pool.broadcast(|thread_id, _| {
-                    cpus::pin(cpus[thread_id]);
-                });
-                work(team)
-            })
-        }
+    /// As a program gets it that does not bind threads by itself.
+    pub(crate) fn host_default<T>(threads: usize, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
+        let topology = Topology::new().map_err(|error| format!("no topology: {error}"))?;
+        let pool = ThreadPool::try_spawn(&topology, threads).map_err(|error| format!("no pool: {error}"))?;
+        Ok(work(&mut Self { pool, slots: Slots::new(threads) }))
+    }
+}
 
-        /// As a program gets it that does not bind threads by itself.
-        pub(crate) fn host_default<T>(threads: usize, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
-            let topology = Topology::new().map_err(|error| format!("no topology: {error}"))?;
-            let pool = ThreadPool::try_spawn(&topology, threads).map_err(|error| format!("no pool: {error}"))?;
-            Ok(work(&mut Self { pool, slots: Slots::new(threads) }))
-        }
+impl Runtime for ForkUnionPool {
+    fn threads(&self) -> usize {
+        self.slots.threads()
     }
 
-    impl Runtime for ForkUnionPool {
-        fn threads(&self) -> usize {
-            self.slots.threads()
-        }
-
-        fn region<F: Fn(usize) + Sync>(&mut self, threads: usize, body: F) {
-            debug_assert_eq!(threads, self.threads(), "a pool has one size");
-            self.pool.broadcast(|thread_id, _| body(thread_id));
-        }
-
-        fn sums(&mut self, times: u64) -> f64 {
-            let mut total = 0.0;
-            for _ in 0..times {
-                self.pool.broadcast(|thread_id, _| self.slots.set(thread_id, black_box(thread_id + 1) as f64));
-                total += self.slots.sum();
-            }
-            total
-        }
+    fn region<F: Fn(usize) + Sync>(&mut self, threads: usize, body: F) {
+        debug_assert_eq!(threads, self.threads(), "a pool has one size");
+        self.pool.broadcast(|thread_id, _| body(thread_id));
     }
 
-    impl Loops for ForkUnionPool {
-        fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
-            // Its loops run when what these calls return is dropped.
-            drop(self.pool.for_slices(len, |first, count| body(first.task_index..first.task_index + count)));
+    fn sums(&mut self, times: u64) -> f64 {
+        let mut total = 0.0;
+        for _ in 0..times {
+            self.pool.broadcast(|thread_id, _| self.slots.set(thread_id, black_box(thread_id + 1) as f64));
+            total += self.slots.sum();
         }
+        total
+    }
+}
 
-        fn dynamic<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, size: usize, body: F) {
-            drop(self.pool.for_n_dynamic(len.div_ceil(size), |prong| body(chunk(prong.task_index, size, len))));
-        }
-
-        fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64 {
-            let slots = &self.slots;
-            let split = IndexedSplit::new(len, slots.threads());
-            self.pool.broadcast(|thread_id, _| slots.set(thread_id, body(split.get(thread_id))));
-            slots.sum()
-        }
-
-        fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, size: usize, body: F) -> f64 {
-            let slots = &self.slots;
-            (0..slots.threads()).for_each(|thread_id| slots.set(thread_id, 0.0));
-            let add = |prong: Prong| slots.add(prong.thread_index, body(chunk(prong.task_index, size, len)));
-            drop(self.pool.for_n_dynamic(len.div_ceil(size), add));
-            slots.sum()
-        }
+impl Loops for ForkUnionPool {
+    fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
+        // Its loops run when what these calls return is dropped.
+        drop(self.pool.for_slices(len, |first, count| body(first.task_index..first.task_index + count)));
     }
 
-    impl Solve for ForkUnionPool {
-        fn solve(&mut self, system: &mut System, iterations: u64) -> Result<(), String> {
-            system.by_loops(self, iterations)
-        }
+    fn dynamic<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, size: usize, body: F) {
+        drop(self.pool.for_n_dynamic(len.div_ceil(size), |prong| body(chunk(prong.task_index, size, len))));
     }
 
-    /// A pool for regions.
-    impl Tasks for ForkUnionPool {}
+    fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64 {
+        let slots = &self.slots;
+        let split = IndexedSplit::new(len, slots.threads());
+        self.pool.broadcast(|thread_id, _| slots.set(thread_id, body(split.get(thread_id))));
+        slots.sum()
+    }
 
-    #[cfg(test)]
-    mod tests {
-        use super::*;
-        use crate::runtimes::loops::tests::loops_are_right;
+    fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, size: usize, body: F) -> f64 {
+        let slots = &self.slots;
+        (0..slots.threads()).for_each(|thread_id| slots.set(thread_id, 0.0));
+        let add = |prong: Prong| slots.add(prong.thread_index, body(chunk(prong.task_index, size, len)));
+        drop(self.pool.for_n_dynamic(len.div_ceil(size), add));
+        slots.sum()
+    }
+}
 
-        #[test]
-        fn loops() {
-            let cpus = [cpus::in_order_of_use()[0]; 2];
-            ForkUnionPool::host(&cpus, loops_are_right).unwrap();
-        }
+/// A pool for regions.
+impl Tasks for ForkUnionPool {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtimes::loops::tests::loops_are_right;
+
+    #[test]
+    fn loops() {
+        let cpus = [cpus::in_order_of_use()[0]; 2];
+        ForkUnionPool::host(&cpus, loops_are_right).unwrap();
     }
 }

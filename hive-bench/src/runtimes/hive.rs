@@ -1,69 +1,37 @@
 //! hive itself, with its default waiting, never sleeping, by another of its sleep protocols, or with unbound threads.
 
-mod callers;
 mod constructs;
-mod loops;
-mod solve;
-mod tasks;
 
 use std::hint::black_box;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hive::{Builder, Hive, Pin, SleepProtocol, Stats};
+use hive::{Bee, Builder, Hive, Pin, Reduction, Schedule, SleepProtocol, Stats};
 
-use crate::catalog::RuntimeId;
-use crate::kernels::{disjoint::Disjoint, jacobi};
-use crate::runtimes::{Runtime, jacobi_thread};
+use crate::catalog::{Construct, RuntimeId};
+use crate::kernels::join::Join;
+use crate::kernels::recursion::Recursion;
+use crate::kernels::roots::sum_of_roots;
+use crate::runtimes::constructs::Delay;
+use crate::runtimes::loops::Loops;
+use crate::runtimes::tasks::{Start, Tasks};
+use crate::runtimes::{Runtime, TeamBody, TeamThread};
 
 pub(crate) struct HiveTeam {
-    hive: Hive,
-    threads: usize,
-}
-
-/// How bees wait, if not as by default, and whether they are bound.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Settings {
-    spin: Option<Duration>,
-    sleep: SleepProtocol,
-    poll: Option<Duration>,
-    binding: Binding,
-}
-
-/// What the bees are bound to.
-#[derive(Clone, Copy, Debug, Default)]
-enum Binding {
-    /// The queen and the workers, to the CPUs that every runtime gets.
-    #[default]
-    Given,
-    /// What hive chooses.
-    Default,
-    /// Nothing, not even the queen.
-    None,
-}
-
-impl Settings {
-    pub(crate) fn of(runtime: RuntimeId, poll: Option<Duration>) -> Self {
-        Self {
-            spin: (runtime == RuntimeId::HiveSpin).then_some(Duration::MAX),
-            sleep: match runtime {
-                RuntimeId::HiveTickle => SleepProtocol::Tickle,
-                RuntimeId::HiveNotify => SleepProtocol::Notify,
-                _ => SleepProtocol::default(),
-            },
-            poll,
-            binding: match runtime {
-                RuntimeId::HiveDefault => Binding::Default,
-                RuntimeId::HiveUnpinned => Binding::None,
-                _ => Binding::Given,
-            },
-        }
-    }
+    pub(crate) hive: Hive,
+    pub(crate) threads: usize,
 }
 
 impl HiveTeam {
-    pub(crate) fn host<T>(cpus: &[usize], settings: Settings, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
-        let mut team = Self::new(Self::builder(cpus, settings), cpus.len())?;
+    /// A hive that waits and is bound as this runtime's is; `poll` is how often its sleeping bees look for tasks.
+    pub(crate) fn host<T>(
+        runtime: RuntimeId,
+        cpus: &[usize],
+        poll: Option<Duration>,
+        work: impl FnOnce(&mut Self) -> T,
+    ) -> Result<T, String> {
+        let mut team = Self::new(Self::builder(runtime, cpus).poll(poll), cpus.len())?;
         let result = work(&mut team);
         match team.hive.stats().total().rescues {
             0 => Ok(result),
@@ -77,7 +45,7 @@ impl HiveTeam {
         file: &Path,
         work: impl FnOnce(&mut Self) -> Result<(), String>,
     ) -> Result<(PathBuf, Stats), String> {
-        let mut team = Self::new(Self::builder(cpus, Settings::default()).trace(file), cpus.len())?;
+        let mut team = Self::new(Self::builder(RuntimeId::Hive, cpus).trace(file), cpus.len())?;
         work(&mut team)?;
         let stats = team.hive.stats();
         let written = team.hive.write_trace().map_err(|error| format!("{}: {error}", file.display()))?;
@@ -86,21 +54,22 @@ impl HiveTeam {
 
     /// What hive says is in effect.
     pub(crate) fn report(cpus: &[usize]) -> Result<String, String> {
-        Ok(Self::new(Self::builder(cpus, Settings::default()), cpus.len())?.hive.report().to_string())
+        Ok(Self::new(Self::builder(RuntimeId::Hive, cpus), cpus.len())?.hive.report().to_string())
     }
 
-    /// A hive of as many bees as there are CPUs.
-    fn builder(cpus: &[usize], settings: Settings) -> Builder {
+    /// A hive of as many bees as there are CPUs, mostly with the queen and the workers bound to them.
+    fn builder(runtime: RuntimeId, cpus: &[usize]) -> Builder {
         let builder = Hive::builder().bees(cpus.len());
-        let builder = match settings.binding {
-            Binding::Given => builder.pin(Pin::Cpus(cpus.to_vec())).pin_queen(true),
-            Binding::Default => builder,
-            Binding::None => builder.pin(Pin::None),
+        let builder = match runtime {
+            RuntimeId::HiveDefault => builder,
+            RuntimeId::HiveUnpinned => builder.pin(Pin::None),
+            _ => builder.pin(Pin::Cpus(cpus.to_vec())).pin_queen(true),
         };
-        let builder = builder.sleep(settings.sleep).poll(settings.poll);
-        match settings.spin {
-            Some(spin) => builder.spin(spin),
-            None => builder,
+        match runtime {
+            RuntimeId::HiveSpin => builder.spin(Duration::MAX),
+            RuntimeId::HiveTickle => builder.sleep(SleepProtocol::Tickle),
+            RuntimeId::HiveNotify => builder.sleep(SleepProtocol::Notify),
+            _ => builder,
         }
     }
 
@@ -111,6 +80,8 @@ impl HiveTeam {
 }
 
 impl Runtime for HiveTeam {
+    const SOLVES_IN_ONE_REGION: bool = true;
+
     fn threads(&self) -> usize {
         self.threads
     }
@@ -134,12 +105,30 @@ impl Runtime for HiveTeam {
         Ok(())
     }
 
-    fn jacobi_one_region(&mut self, steps: u64, plates: &mut jacobi::Plates) -> Result<(), String> {
-        let (even, odd) = (Disjoint::new(&mut plates.even), Disjoint::new(&mut plates.odd));
+    fn one_region(&mut self, body: &impl TeamBody) -> Result<(), String> {
         self.hive.spmd(self.threads, |bee| {
-            jacobi_thread(bee.id(), bee.bees(), steps, [&even, &odd], || bee.barrier());
+            // SAFETY: a region runs this once on each of its bees.
+            #[expect(unsafe_code, reason = "several bees share what the body has")]
+            unsafe {
+                body.run(bee);
+            };
         });
         Ok(())
+    }
+
+    fn constructs(&mut self, construct: Construct, times: u64, delay: Delay) -> Result<(), String> {
+        self.run_constructs(construct, times, delay)
+    }
+
+    /// A reduction, which runs on the team, or on its caller alone while the team is busy.
+    fn sum_of_roots(&self, numbers: &[f64]) -> Result<f64, String> {
+        let sum = Reduction::per_team_size(0.0, |a, b| a + b);
+        Ok(self.hive.par_reduce(0..numbers.len(), &sum, |range| sum_of_roots(&numbers[range])))
+    }
+
+    fn sum_of_roots_in_region(&self, numbers: &[f64]) -> Result<f64, String> {
+        let sums = self.hive.spmd_map(self.threads, |bee| sum_of_roots(&numbers[bee.split(0..numbers.len())]));
+        Ok(sums.into_iter().sum())
     }
 
     fn resize_and_wait(&mut self, threads: usize) -> Result<(), String> {
@@ -149,10 +138,97 @@ impl Runtime for HiveTeam {
     }
 }
 
+impl TeamThread for Bee<'_> {
+    fn id(&self) -> usize {
+        self.id()
+    }
+
+    fn barrier(&self) {
+        self.barrier();
+    }
+
+    fn sum(&self, number: f64) -> f64 {
+        self.all_reduce(number, |a, b| a + b)
+    }
+}
+
+/// A region each.
+impl Loops for HiveTeam {
+    fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
+        self.hive.par_for(0..len, move |range, _| body(range));
+    }
+
+    fn dynamic<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, chunk: usize, body: F) {
+        self.hive.par_for((0..len, Schedule::Dynamic(chunk)), move |range, _| body(range));
+    }
+
+    fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64 {
+        self.hive.par_reduce(0..len, &Reduction::per_team_size(0.0, |a, b| a + b), body)
+    }
+
+    /// The order of the additions is free, as it is in Rayon's sum.
+    fn sum_of_each<F: Fn(f64) -> f64 + Sync>(&mut self, numbers: &[f64], of: F) -> f64 {
+        let sum = Reduction::unordered(0.0, |a, b| a + b);
+        self.hive.par_reduce(0..numbers.len(), &sum, |range| numbers[range].iter().map(|number| of(*number)).sum())
+    }
+
+    fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, chunk: usize, body: F) -> f64 {
+        self.hive.par_reduce((0..len, Schedule::Dynamic(chunk)), &Reduction::unordered(0.0, |a, b| a + b), body)
+    }
+}
+
+/// On this hive, which is not the global one.
+struct HiveJoin<'h>(&'h Hive);
+
+impl<'h> Join for HiveJoin<'h> {
+    type Nested<'n> = HiveJoin<'h>;
+
+    #[inline(always)]
+    fn join<RA: Send, RB: Send>(
+        &mut self,
+        a: impl FnOnce(&mut Self) -> RA + Send,
+        b: impl FnOnce(&mut Self) -> RB + Send,
+    ) -> (RA, RB) {
+        let hive = self.0;
+        hive.join(move || a(&mut HiveJoin(hive)), move || b(&mut HiveJoin(hive)))
+    }
+}
+
+impl Tasks for HiveTeam {
+    fn recurse(&mut self, recursion: Recursion<'_>) -> Result<u64, String> {
+        Ok(self.hive.install(|| recursion.by(&mut HiveJoin(&self.hive))))
+    }
+
+    fn spawn_from_one<F: Fn() + Copy + Send + Sync>(&mut self, tasks: u64, task: F) -> Result<(), String> {
+        self.hive.scope(|scope| (0..tasks).for_each(|_| scope.spawn(move |_| task())));
+        Ok(())
+    }
+
+    fn spawn_from_all<F: Fn() + Copy + Send + Sync>(&mut self, tasks_each: u64, task: F) -> Result<(), String> {
+        let start = &Start::of(self.threads);
+        self.hive.scope(|scope| {
+            for _ in 0..self.threads {
+                scope.spawn(move |scope| {
+                    start.wait();
+                    (0..tasks_each).for_each(|_| scope.spawn(move |_| task()));
+                });
+            }
+        });
+        Ok(())
+    }
+
+    fn spawn_outside<F: FnOnce() + Send + 'static>(&mut self, task: F) -> Result<(), String> {
+        self.hive.spawn(task);
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::runtimes::loops::tests::loops_are_right;
+    use crate::runtimes::runtime::tests::callers_are_served;
+    use crate::runtimes::tasks::tests::{joins_are_right, posts_arrive, spawns_are_right};
     use crate::system::cpus;
 
     #[test]
@@ -161,7 +237,35 @@ mod tests {
         let cpus = &all[..all.len().min(2)];
         // On a thread of its own, which is bound to a CPU and ends.
         std::thread::scope(|scope| {
-            scope.spawn(|| HiveTeam::host(cpus, Settings::default(), loops_are_right).unwrap());
+            scope.spawn(|| HiveTeam::host(RuntimeId::Hive, cpus, None, loops_are_right).unwrap());
         });
+    }
+
+    #[test]
+    fn callers() {
+        let cpus = [cpus::in_order_of_use()[0]; 2];
+        // On a thread of its own, which is bound to a CPU and ends.
+        std::thread::spawn(move || {
+            HiveTeam::host(RuntimeId::Hive, &cpus, None, |team| callers_are_served(team)).unwrap()
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn tasks_by_every_protocol() {
+        let cpus = [cpus::in_order_of_use()[0]; 2];
+        for runtime in
+            RuntimeId::ALL.iter().copied().filter(|runtime| runtime.is_hive() && *runtime != RuntimeId::HiveC)
+        {
+            for poll in [None, Some(Duration::from_millis(1))] {
+                HiveTeam::host(runtime, &cpus, poll, |team| {
+                    joins_are_right(team);
+                    spawns_are_right(team);
+                    posts_arrive(team);
+                })
+                .unwrap();
+            }
+        }
     }
 }

@@ -4,12 +4,9 @@
 
 use crate::kernels::kernel::{Kernel, Kernels};
 use crate::kernels::sparse::System;
-use crate::runtimes::Runtime;
-use crate::runtimes::callers::Callers;
-use crate::runtimes::constructs::Constructs;
 use crate::runtimes::loops::Loops;
-use crate::runtimes::solve::{OneRegion, Solve, in_one_region};
 use crate::runtimes::tasks::Tasks;
+use crate::runtimes::{Runtime, TeamBody};
 
 pub(crate) struct InC<'t, T>(pub(crate) &'t mut T);
 
@@ -25,32 +22,33 @@ impl<T: Runtime> Runtime for InC<'_, T> {
     fn sums(&mut self, times: u64) -> f64 {
         self.0.sums(times)
     }
-}
 
-impl<T: Loops> Kernels for InC<'_, T> {
-    fn run(&mut self, kernel: &mut impl Kernel, steps: u64) {
-        kernel.run::<true>(self.0, steps);
+    fn one_region(&mut self, body: &impl TeamBody) -> Result<(), String> {
+        self.0.one_region(body)
     }
 }
 
-impl<T: OneRegion> Solve for InC<'_, T> {
+impl<T: Loops + Runtime> Kernels for InC<'_, T> {
+    fn run(&mut self, kernel: &mut impl Kernel, steps: u64) {
+        kernel.run::<true>(self.0, steps);
+    }
+
     fn solve(&mut self, system: &mut System, iterations: u64) -> Result<(), String> {
-        in_one_region::<true>(self.0, system, iterations)
+        system.in_one_region::<true>(self.0, iterations)
     }
 }
 
 /// Only kernels have bodies in C.
-impl<T: Sync> Callers for InC<'_, T> {}
-impl<T> Constructs for InC<'_, T> {}
 impl<T> Tasks for InC<'_, T> {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::RuntimeId;
     use crate::kernels::labels::Labels;
     use crate::kernels::nbody::{Nbody, Schedule};
     use crate::matrix::{Csr, Entry, Laplacian, Symmetry};
-    use crate::runtimes::hive::{HiveTeam, Settings};
+    use crate::runtimes::hive::HiveTeam;
     use crate::runtimes::sequential::Sequential;
     use crate::runtimes::std_scope::StdScope;
     use crate::system::cpus;
@@ -59,7 +57,7 @@ mod tests {
     fn with_team<T: Send>(work: impl FnOnce(&mut InC<'_, HiveTeam>) -> T + Send) -> T {
         let all = cpus::in_order_of_use();
         let cpus = &all[..all.len().min(2)];
-        let host = || HiveTeam::host(cpus, Settings::default(), |team| work(&mut InC(team))).unwrap();
+        let host = || HiveTeam::host(RuntimeId::Hive, cpus, None, |team| work(&mut InC(team))).unwrap();
         std::thread::scope(|scope| scope.spawn(host).join().unwrap())
     }
 

@@ -1,9 +1,8 @@
 //! The runtimes that are measured, behind one interface. Each file is one runtime, used as its documentation says.
 
-mod availability;
-pub(crate) mod callers;
 pub(crate) mod chili;
 pub(crate) mod constructs;
+#[cfg(feature = "forkunion")]
 pub(crate) mod forkunion;
 pub(crate) mod hive;
 #[cfg(openmp_compiled)]
@@ -15,10 +14,21 @@ pub(crate) mod rayon;
 pub(crate) mod rayon_interop;
 mod runtime;
 pub(crate) mod sequential;
-pub(crate) mod solve;
 pub(crate) mod std_scope;
 pub(crate) mod tasks;
-pub(crate) mod team_thread;
 
-pub(crate) use availability::availability;
-pub(crate) use runtime::{CANNOT, Runtime, jacobi_thread};
+use crate::catalog::RuntimeId;
+pub(crate) use runtime::{CANNOT, Runtime, TeamBody, TeamThread};
+
+/// Whether a runtime can be had here; if not, why.
+pub(crate) fn availability(runtime: RuntimeId) -> Result<(), String> {
+    match runtime {
+        RuntimeId::ForkUnion if !cfg!(feature = "forkunion") => Err("built without the feature forkunion".to_owned()),
+        RuntimeId::HiveBesideRayon if !cfg!(feature = "rayon-interop") => {
+            Err("built without the feature rayon-interop".to_owned())
+        }
+        RuntimeId::SequentialC | RuntimeId::HiveC => openmp::compiled(),
+        _ if runtime.is_openmp() => openmp::availability(runtime),
+        _ => Ok(()),
+    }
+}

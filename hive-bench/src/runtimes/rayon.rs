@@ -1,18 +1,19 @@
 //! rayon: `broadcast` for regions, its parallel iterators over one chunk a worker for the kernels; `join`, `scope` and
 //! `spawn`.
 
-mod callers;
-mod loops;
-
 use std::hint::black_box;
+use std::ops::Range;
 
 use rayon::prelude::*;
-use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
+use crate::catalog::RuntimeId;
 use crate::kernels::join::Join;
 use crate::kernels::recursion::Recursion;
-use crate::kernels::{jacobi, triad};
+use crate::kernels::roots::root;
+use crate::kernels::{jacobi, split, triad};
 use crate::runtimes::Runtime;
+use crate::runtimes::loops::{Loops, chunk};
 use crate::runtimes::tasks::{Start, Tasks};
 use crate::system::cpus;
 
@@ -21,46 +22,38 @@ pub(crate) struct RayonPool {
 }
 
 impl RayonPool {
-    /// The calling thread is the pool's first worker.
-    pub(crate) fn host_worker<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
-        Self::host(cpus, builder(cpus).use_current_thread(), work)
-    }
-
-    /// The calling thread does not belong to the pool.
-    pub(crate) fn host_outside<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
-        Self::host(cpus, builder(cpus), work)
-    }
-
-    /// The same, with the caller on the CPU of the last worker. rayon wakes its first worker first, which then runs on
-    /// another CPU than the caller, as in hive, and need not wait for the caller's.
-    pub(crate) fn host_far_outside<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
-        Self::host_outside(cpus, |team| {
-            cpus.last().map(|cpu| cpus::pin(*cpu));
-            work(team)
-        })
-    }
-
-    /// As `host_worker`, with no thread bound to a CPU, not even the caller.
-    pub(crate) fn host_unpinned<T>(threads: usize, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
-        let builder = ThreadPoolBuilder::new().num_threads(threads).use_current_thread();
-        let pool = builder.build().map_err(no_pool)?;
+    /// The calling thread is the pool's first worker, or for `rayon-outside` no worker. It is bound to the CPU
+    /// `caller`, and the workers to one each, if the runtime binds its threads.
+    pub(crate) fn host<T>(
+        runtime: RuntimeId,
+        cpus: &[usize],
+        caller: usize,
+        work: impl FnOnce(&mut Self) -> T,
+    ) -> Result<T, String> {
+        let mut builder = ThreadPoolBuilder::new().num_threads(cpus.len());
+        if runtime.is_pinned() {
+            builder = pinned(builder, cpus);
+        }
+        if runtime != RuntimeId::RayonOutside {
+            builder = builder.use_current_thread();
+        }
+        let pool = builder.build().map_err(|error| format!("no pool: {error}"))?;
+        if runtime.is_pinned() {
+            cpus::pin(caller);
+        }
         Ok(work(&mut Self { pool }))
     }
 
-    fn host<T>(cpus: &[usize], builder: ThreadPoolBuilder, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
-        let pool = builder.build().map_err(no_pool)?;
-        cpus::pin(cpus[0]);
-        Ok(work(&mut Self { pool }))
+    /// Whether the caller is one of the pool's.
+    fn is_worker(&self) -> bool {
+        self.pool.current_thread_index().is_some()
     }
 }
 
-fn no_pool(error: ThreadPoolBuildError) -> String {
-    format!("no pool: {error}")
-}
-
-fn builder(cpus: &[usize]) -> ThreadPoolBuilder {
+/// A pool whose workers are bound to one CPU each.
+pub(super) fn pinned(builder: ThreadPoolBuilder, cpus: &[usize]) -> ThreadPoolBuilder {
     let places = cpus.to_vec();
-    ThreadPoolBuilder::new().num_threads(cpus.len()).start_handler(move |id| {
+    builder.start_handler(move |id| {
         cpus::pin(places[id]);
     })
 }
@@ -103,6 +96,49 @@ impl Runtime for RayonPool {
                 });
             });
         }
+    }
+
+    /// A parallel iterator that its caller, a thread outside of the pool, waits for.
+    fn sum_of_roots(&self, numbers: &[f64]) -> Result<f64, String> {
+        Ok(self.pool.install(|| numbers.par_iter().map(|number| root(*number)).sum()))
+    }
+}
+
+/// Loops, each in the form that was fastest here. Even loops are cut into one block for each worker: by a parallel
+/// iterator if a worker calls, and by `broadcast` from outside, which wakes all workers at once. Uneven loops are cut
+/// by rayon itself, which halves a range when a worker steals; one by one (`with_max_len(1)`) was never faster.
+impl Loops for RayonPool {
+    fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
+        let threads = self.threads();
+        let block = |id: usize| body(split(id, threads, len));
+        if self.is_worker() {
+            (0..threads).into_par_iter().for_each(block);
+        } else {
+            self.region(threads, block);
+        }
+    }
+
+    fn dynamic<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, size: usize, body: F) {
+        self.pool.install(|| (0..len.div_ceil(size)).into_par_iter().for_each(|number| body(chunk(number, size, len))));
+    }
+
+    fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64 {
+        let threads = self.threads();
+        let block = |id: usize| body(split(id, threads, len));
+        if self.is_worker() {
+            (0..threads).into_par_iter().map(block).sum()
+        } else {
+            self.pool.broadcast(|context| block(context.index())).into_iter().sum()
+        }
+    }
+
+    /// A parallel iterator, whoever calls.
+    fn sum_of_each<F: Fn(f64) -> f64 + Sync>(&mut self, numbers: &[f64], of: F) -> f64 {
+        self.pool.install(|| numbers.par_iter().map(|number| of(*number)).sum())
+    }
+
+    fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, size: usize, body: F) -> f64 {
+        self.pool.install(|| (0..len.div_ceil(size)).into_par_iter().map(|number| body(chunk(number, size, len))).sum())
     }
 }
 
@@ -156,25 +192,39 @@ impl Tasks for RayonPool {
 mod tests {
     use super::*;
     use crate::runtimes::loops::tests::loops_are_right;
+    use crate::runtimes::runtime::tests::callers_are_served;
     use crate::runtimes::tasks::tests::{joins_are_right, posts_arrive, spawns_are_right};
 
     #[test]
     fn tasks() {
         let cpus = [cpus::in_order_of_use()[0]; 2];
-        RayonPool::host_worker(&cpus, |team| {
+        RayonPool::host(RuntimeId::RayonWorker, &cpus, cpus[0], |team| {
             joins_are_right(team);
             spawns_are_right(team);
         })
         .unwrap();
-        RayonPool::host_outside(&cpus, posts_arrive).unwrap();
+        RayonPool::host(RuntimeId::RayonOutside, &cpus, cpus[0], posts_arrive).unwrap();
     }
 
     #[test]
     fn loops() {
         let cpus = [cpus::in_order_of_use()[0]; 2];
-        RayonPool::host_worker(&cpus, loops_are_right).unwrap();
-        RayonPool::host_outside(&cpus, loops_are_right).unwrap();
+        RayonPool::host(RuntimeId::RayonWorker, &cpus, cpus[0], loops_are_right).unwrap();
+        RayonPool::host(RuntimeId::RayonOutside, &cpus, cpus[0], loops_are_right).unwrap();
         // On a thread of its own, because a thread is the first worker of one pool for good.
-        std::thread::spawn(|| RayonPool::host_unpinned(2, loops_are_right).unwrap()).join().unwrap();
+        std::thread::spawn(|| RayonPool::host(RuntimeId::RayonUnpinned, &[0; 2], 0, loops_are_right).unwrap())
+            .join()
+            .unwrap();
+    }
+
+    #[test]
+    fn callers() {
+        let cpus = [cpus::in_order_of_use()[0]; 2];
+        // On a thread of its own, which is bound to a CPU and ends.
+        std::thread::spawn(move || {
+            RayonPool::host(RuntimeId::RayonOutside, &cpus, cpus[0], |team| callers_are_served(team)).unwrap()
+        })
+        .join()
+        .unwrap();
     }
 }

@@ -5,11 +5,11 @@ use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::runtimes::Runtime;
-use crate::system::cpus;
+use crate::runtimes::hive::HiveTeam;
+use crate::runtimes::rayon::pinned;
 
 pub(crate) struct HiveAndRayon {
-    hive: Hive,
-    threads: usize,
+    pub(crate) team: HiveTeam,
     /// `None` if rayon's workers are the hive's bees.
     beside: Option<ThreadPool>,
 }
@@ -17,59 +17,42 @@ pub(crate) struct HiveAndRayon {
 impl HiveAndRayon {
     /// rayon's workers on the hive's own threads.
     pub(crate) fn host_on_hive<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
-        let hive = hive(cpus, true)?;
-        Ok(work(&mut Self { hive, threads: cpus.len(), beside: None }))
+        Ok(work(&mut Self { team: team(cpus, true)?, beside: None }))
     }
 
     /// A pool with its own threads beside the hive, on the same CPUs. The calling thread is both its first worker and
     /// the hive's queen.
     pub(crate) fn host_beside<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
-        let places = cpus.to_vec();
-        let builder = ThreadPoolBuilder::new().num_threads(cpus.len()).use_current_thread().start_handler(move |id| {
-            cpus::pin(places[id]);
-        });
+        let builder = pinned(ThreadPoolBuilder::new().num_threads(cpus.len()), cpus).use_current_thread();
         let pool = builder.build().map_err(|error| format!("no pool: {error}"))?;
-        let hive = hive(cpus, false)?;
-        Ok(work(&mut Self { hive, threads: cpus.len(), beside: Some(pool) }))
-    }
-}
-
-fn hive(cpus: &[usize], hosts: bool) -> Result<Hive, String> {
-    let builder = Hive::builder().bees(cpus.len()).pin(Pin::Cpus(cpus.to_vec())).pin_queen(true).host_rayon(hosts);
-    builder.build().map_err(|error| format!("no hive: {error}"))
-}
-
-impl Runtime for HiveAndRayon {
-    fn threads(&self) -> usize {
-        self.threads
+        Ok(work(&mut Self { team: team(cpus, false)?, beside: Some(pool) }))
     }
 
-    fn region<F: Fn(usize) + Sync>(&mut self, threads: usize, body: F) {
-        self.hive.spmd(threads, move |bee| body(bee.id()));
-    }
-
-    fn sums(&mut self, times: u64) -> f64 {
-        let once = || self.hive.spmd_map(self.threads, |bee| (bee.id() + 1) as f64).into_iter().sum::<f64>();
-        (0..times).map(|_| once()).sum()
-    }
-
-    fn regions_and_iterators(&mut self, times: u64, data: &[f64]) -> Result<f64, String> {
+    /// An empty region and a sum over `data` by rayon, `times` times; the sum of sums.
+    pub(crate) fn regions_and_iterators(&mut self, times: u64, data: &[f64]) -> f64 {
         let sum = || data.par_iter().sum::<f64>();
         let mut total = 0.0;
         for _ in 0..times {
-            self.empty_regions(self.threads, 1);
+            self.team.empty_regions(self.team.threads, 1);
             total += match &self.beside {
-                None => self.hive.rayon(self.threads, sum),
+                None => self.team.hive.rayon(self.team.threads, sum),
                 Some(pool) => pool.install(sum),
             };
         }
-        Ok(total)
+        total
     }
+}
+
+fn team(cpus: &[usize], hosts: bool) -> Result<HiveTeam, String> {
+    let builder = Hive::builder().bees(cpus.len()).pin(Pin::Cpus(cpus.to_vec())).pin_queen(true).host_rayon(hosts);
+    let hive = builder.build().map_err(|error| format!("no hive: {error}"))?;
+    Ok(HiveTeam { hive, threads: cpus.len() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::system::cpus;
 
     #[test]
     fn sums_are_right_on_one_set_of_threads_and_on_two() {
@@ -78,6 +61,6 @@ mod tests {
         // A thread is the first worker of one pool for good.
         let on_hive = std::thread::spawn(move || HiveAndRayon::host_on_hive(&cpus, sums));
         let beside = std::thread::spawn(move || HiveAndRayon::host_beside(&cpus, sums));
-        assert_eq!([on_hive, beside].map(|team| team.join().unwrap()), [Ok(Ok(20_000.0)), Ok(Ok(20_000.0))]);
+        assert_eq!([on_hive, beside].map(|team| team.join().unwrap()), [Ok(20_000.0), Ok(20_000.0)]);
     }
 }

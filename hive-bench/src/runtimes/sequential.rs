@@ -6,12 +6,11 @@ use std::ops::Range;
 use crate::kernels::join::InOrder;
 use crate::kernels::joins::Tree;
 use crate::kernels::recursion::Recursion;
-use crate::kernels::sparse::{Scalars, Shares, System};
+use crate::kernels::roots::sum_of_roots;
 use crate::kernels::{jacobi, triad};
-use crate::runtimes::Runtime;
 use crate::runtimes::loops::Loops;
-use crate::runtimes::solve::{OneRegion, Solve, iterate_by_barrier};
 use crate::runtimes::tasks::Tasks;
+use crate::runtimes::{Runtime, TeamBody};
 use crate::system::cpus;
 
 pub(crate) struct Sequential;
@@ -44,9 +43,15 @@ impl Runtime for Sequential {
         }
     }
 
-    fn jacobi_one_region(&mut self, steps: u64, plates: &mut jacobi::Plates) -> Result<(), String> {
-        self.jacobi(steps, plates);
+    /// Alone there is nobody to wait for.
+    fn one_region(&mut self, body: &impl TeamBody) -> Result<(), String> {
+        self.region_by_barrier(|| (), body);
         Ok(())
+    }
+
+    /// The baseline: each caller does its own work.
+    fn sum_of_roots(&self, numbers: &[f64]) -> Result<f64, String> {
+        Ok(sum_of_roots(numbers))
     }
 
     fn jacobi(&mut self, steps: u64, plates: &mut jacobi::Plates) {
@@ -74,24 +79,6 @@ impl Loops for Sequential {
 
     fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, _chunk: usize, body: F) -> f64 {
         self.sum(len, body)
-    }
-}
-
-impl Solve for Sequential {
-    fn solve(&mut self, system: &mut System, iterations: u64) -> Result<(), String> {
-        system.by_loops(self, iterations)
-    }
-}
-
-/// Alone there is nobody to wait for.
-impl OneRegion for Sequential {
-    fn iterate<const IN_C: bool>(
-        &mut self,
-        shares: &Shares<'_>,
-        begin: Scalars,
-        iterations: u64,
-    ) -> Result<Scalars, String> {
-        iterate_by_barrier::<IN_C>(self, || (), shares, begin, iterations)
     }
 }
 

@@ -6,12 +6,10 @@ use std::ops::Range;
 use std::sync::Barrier;
 use std::thread;
 
-use crate::kernels::sparse::{Scalars, Shares, System};
-use crate::kernels::{disjoint::Disjoint, jacobi, split};
+use crate::kernels::split;
 use crate::runtimes::loops::{Counter, Loops};
-use crate::runtimes::solve::{OneRegion, Solve, in_one_region, iterate_by_barrier};
 use crate::runtimes::tasks::Tasks;
-use crate::runtimes::{Runtime, jacobi_thread};
+use crate::runtimes::{Runtime, TeamBody};
 
 pub(crate) struct StdScope {
     threads: usize,
@@ -33,6 +31,8 @@ impl StdScope {
 }
 
 impl Runtime for StdScope {
+    const SOLVES_IN_ONE_REGION: bool = true;
+
     fn threads(&self) -> usize {
         self.threads
     }
@@ -62,15 +62,12 @@ impl Runtime for StdScope {
         Ok(())
     }
 
-    fn jacobi_one_region(&mut self, steps: u64, plates: &mut jacobi::Plates) -> Result<(), String> {
-        let threads = self.threads;
-        let barrier = Barrier::new(threads);
-        let (even, odd) = (Disjoint::new(&mut plates.even), Disjoint::new(&mut plates.odd));
-        self.region(threads, |id| {
-            jacobi_thread(id, threads, steps, [&even, &odd], || {
-                barrier.wait();
-            });
-        });
+    fn one_region(&mut self, body: &impl TeamBody) -> Result<(), String> {
+        let barrier = Barrier::new(self.threads);
+        let wait = || {
+            barrier.wait();
+        };
+        self.region_by_barrier(wait, body);
         Ok(())
     }
 }
@@ -93,27 +90,6 @@ impl Loops for StdScope {
     fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, chunk: usize, body: F) -> f64 {
         let counter = Counter::default();
         self.sum_of(|_| counter.sum_all(len, chunk, &body))
-    }
-}
-
-impl Solve for StdScope {
-    fn solve(&mut self, system: &mut System, iterations: u64) -> Result<(), String> {
-        in_one_region::<false>(self, system, iterations)
-    }
-}
-
-impl OneRegion for StdScope {
-    fn iterate<const IN_C: bool>(
-        &mut self,
-        shares: &Shares<'_>,
-        begin: Scalars,
-        iterations: u64,
-    ) -> Result<Scalars, String> {
-        let barrier = Barrier::new(self.threads);
-        let wait = || {
-            barrier.wait();
-        };
-        iterate_by_barrier::<IN_C>(self, wait, shares, begin, iterations)
     }
 }
 

@@ -15,47 +15,28 @@ pub(crate) struct Spread {
     pub(crate) rounds: usize,
 }
 
-/// Why a ratio is not to be relied on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Doubt {
-    /// Fewer than three rounds: no spread to speak of.
-    FewRounds,
-    /// The middle half of the rounds lies on both sides of 1: which of the two is faster is not known.
-    Straddles,
-    /// The middle half of the rounds is wider than half of the value.
-    Wide,
-}
-
-impl Doubt {
-    pub(crate) const fn mark(self) -> char {
-        match self {
-            Self::FewRounds => '?',
-            Self::Straddles => '=',
-            Self::Wide => '~',
-        }
-    }
-}
-
 impl Spread {
     pub(crate) fn of(rounds: &[f64]) -> Option<Self> {
         let [lower_quartile, median, upper_quartile] = quantiles(rounds, [0.25, 0.5, 0.75])?;
         Some(Self { median, lower_quartile, upper_quartile, rounds: rounds.len() })
     }
 
-    /// What speaks against reading this as "so many times as long".
-    pub(crate) fn doubt_as_measure(&self) -> Option<Doubt> {
+    /// The mark of what speaks against reading this as "so many times as long", or a blank: `?` if there are fewer than
+    /// three rounds, so no spread to speak of, and `~` if the middle half of them is wider than half of the value.
+    pub(crate) fn mark_as_measure(&self) -> char {
         if self.rounds < 3 {
-            Some(Doubt::FewRounds)
+            '?'
         } else if self.upper_quartile - self.lower_quartile > self.median.abs() / 2.0 {
-            Some(Doubt::Wide)
+            '~'
         } else {
-            None
+            ' '
         }
     }
 
-    /// What speaks against reading this as "faster" or "slower".
-    pub(crate) fn doubt_as_comparison(&self) -> Option<Doubt> {
-        if self.rounds >= 3 && self.straddles(1.0) { Some(Doubt::Straddles) } else { self.doubt_as_measure() }
+    /// The same for "faster" or "slower": `=` if the middle half of the rounds lies on both sides of 1, so that it is
+    /// not known which.
+    pub(crate) fn mark_as_comparison(&self) -> char {
+        if self.rounds >= 3 && self.straddles(1.0) { '=' } else { self.mark_as_measure() }
     }
 
     /// Whether the middle half of the rounds lies on both sides of `bound`.
@@ -71,10 +52,10 @@ mod tests {
     #[test]
     fn doubts() {
         let spread = |rounds: &[f64]| Spread::of(rounds).unwrap();
-        assert_eq!(spread(&[2.0, 2.0]).doubt_as_comparison(), Some(Doubt::FewRounds));
-        assert_eq!(spread(&[0.9, 1.0, 1.05, 1.1]).doubt_as_comparison(), Some(Doubt::Straddles));
-        assert_eq!(spread(&[0.9, 1.0, 1.05, 1.1]).doubt_as_measure(), None);
-        assert_eq!(spread(&[2.0, 4.0, 8.0]).doubt_as_comparison(), Some(Doubt::Wide));
-        assert_eq!(spread(&[2.0, 2.1, 2.2]).doubt_as_comparison(), None);
+        assert_eq!(spread(&[2.0, 2.0]).mark_as_comparison(), '?');
+        assert_eq!(spread(&[0.9, 1.0, 1.05, 1.1]).mark_as_comparison(), '=');
+        assert_eq!(spread(&[0.9, 1.0, 1.05, 1.1]).mark_as_measure(), ' ');
+        assert_eq!(spread(&[2.0, 4.0, 8.0]).mark_as_comparison(), '~');
+        assert_eq!(spread(&[2.0, 2.1, 2.2]).mark_as_comparison(), ' ');
     }
 }

@@ -2,17 +2,18 @@
 //! core first, then the siblings.
 
 use std::collections::{BTreeSet, HashSet};
-use std::fs;
 use std::hash::Hash;
 use std::str::FromStr;
 
 use hive::Pin;
 
+use crate::system::topology;
+
 /// The CPUs in the order of use: thread i of a team is bound to the i-th.
 pub(crate) fn in_order_of_use() -> Vec<usize> {
     let allowed: Vec<usize> =
         core_affinity::get_core_ids().unwrap_or_default().into_iter().map(|core| core.id).collect();
-    if allowed.is_empty() { vec![0] } else { siblings_last(&allowed, core_of) }
+    if allowed.is_empty() { vec![0] } else { siblings_last(&allowed, |cpu| topology::core_of(*cpu)) }
 }
 
 /// A list of CPUs as a user types it, such as `0,2,4-7`.
@@ -92,17 +93,11 @@ pub(crate) fn current() -> Option<usize> {
 }
 
 /// One CPU of each core first, then their siblings.
-pub(crate) fn siblings_last<Cpu: Copy, Core: Eq + Hash>(cpus: &[Cpu], core_of: impl Fn(Cpu) -> Core) -> Vec<Cpu> {
+pub(crate) fn siblings_last<Cpu: Clone, Core: Eq + Hash>(cpus: &[Cpu], core_of: impl Fn(&Cpu) -> Core) -> Vec<Cpu> {
     let mut cores = HashSet::new();
-    let (mut first, siblings): (Vec<_>, Vec<_>) = cpus.iter().partition(|cpu| cores.insert(core_of(**cpu)));
+    let (mut first, siblings): (Vec<_>, Vec<_>) = cpus.iter().cloned().partition(|cpu| cores.insert(core_of(cpu)));
     first.extend(siblings);
     first
-}
-
-/// The name of a CPU's core: the list of its siblings. A CPU about which nothing is known is a core of its own.
-fn core_of(cpu: usize) -> String {
-    let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
-    fs::read_to_string(path).unwrap_or_else(|_| cpu.to_string())
 }
 
 #[cfg(test)]
@@ -111,9 +106,9 @@ mod tests {
 
     #[test]
     fn one_of_each_core_first() {
-        let neighbours = |cpu: usize| (cpu / 2).to_string();
+        let neighbours = |cpu: &usize| (cpu / 2).to_string();
         assert_eq!(siblings_last(&[0, 1, 2, 3], neighbours), [0, 2, 1, 3]);
-        let halves = |cpu: usize| (cpu % 4).to_string();
+        let halves = |cpu: &usize| (cpu % 4).to_string();
         assert_eq!(siblings_last(&[1, 3, 5, 6], halves), [1, 3, 6, 5]);
     }
 

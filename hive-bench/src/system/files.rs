@@ -1,11 +1,13 @@
 //! Files that flags name.
 
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
 use flate2::Compression;
+use flate2::bufread::MultiGzDecoder;
 use flate2::write::GzEncoder;
+use serde::Serialize;
 
 /// Whether the file can be written, found before anything is measured: a run may take an hour. A file that was not
 /// there is not there afterwards, either.
@@ -27,4 +29,16 @@ pub(crate) fn write(flag: &str, path: &Path, text: &str) -> Result<(), String> {
     let bytes = if is_packed { pack() } else { Ok(text.as_bytes().to_vec()) };
     let written = bytes.and_then(|bytes| fs::write(path, bytes));
     written.map_err(|error| format!("{flag} {}: cannot be written: {error}", path.display()))
+}
+
+/// Writes figures as JSON.
+pub(crate) fn write_json(flag: &str, path: &Path, figures: &impl Serialize) -> Result<(), String> {
+    let text = serde_json::to_string(figures).map_err(|error| format!("the figures are no JSON: {error}"))?;
+    write(flag, path, &text)
+}
+
+/// What a file says that may be gzipped. Its first bytes, not its name, tell.
+pub(crate) fn unpacked<'a>(mut source: impl BufRead + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
+    let is_packed = source.fill_buf()?.starts_with(&[0x1f, 0x8b]);
+    Ok(if is_packed { Box::new(BufReader::new(MultiGzDecoder::new(source))) } else { Box::new(source) })
 }

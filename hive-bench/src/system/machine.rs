@@ -44,11 +44,6 @@ impl Machine {
         let hive_report = start::ask("hive-report", &[]).unwrap_or_else(|error| error);
         Self { processor: processor(), system: system(), cpus, hive_report }
     }
-
-    /// The processor's name alone.
-    pub(crate) fn read_name() -> String {
-        processor()
-    }
 }
 
 impl Build {
@@ -58,7 +53,8 @@ impl Build {
     }
 }
 
-fn processor() -> String {
+/// The processor's name alone.
+pub(crate) fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = text.lines().find_map(|line| line.strip_prefix("model name"));
     name.map_or_else(|| std::env::consts::ARCH.to_owned(), |name| name.trim_start_matches([' ', '\t', ':']).to_owned())
@@ -82,22 +78,12 @@ fn runnable(load: &str) -> Option<u32> {
     load.split_whitespace().nth(3)?.split_once('/')?.0.parse().ok()
 }
 
-/// Observes the machine from `start` to `finish`.
-pub(crate) struct Watch {
-    load_before: Option<f64>,
-    ticks_before: Option<[u64; 2]>,
-}
-
-impl Watch {
-    pub(crate) fn start() -> Self {
-        let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-        Self { load_before: load.split_whitespace().next().and_then(|first| first.parse().ok()), ticks_before: ticks() }
-    }
-
-    pub(crate) fn finish(self) -> Disturbance {
-        let stolen_percent = self.ticks_before.zip(ticks()).and_then(|(before, after)| stolen_percent(before, after));
-        Disturbance { load_before: self.load_before, stolen_percent }
-    }
+/// Looks at the machine before a run, and what is returned looks at it afterwards.
+pub(crate) fn watch() -> impl FnOnce() -> Disturbance {
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load_before = load.split_whitespace().next().and_then(|first| first.parse().ok());
+    let before = ticks();
+    move || Disturbance { load_before, stolen_percent: before.zip(ticks()).and_then(stolen_percent) }
 }
 
 /// The machine's clock ticks so far: those that were stolen, and all.
@@ -113,7 +99,7 @@ fn parse_ticks(text: &str) -> Option<[u64; 2]> {
     Some([*ticks.get(7)?, ticks.iter().sum()])
 }
 
-fn stolen_percent(before: [u64; 2], after: [u64; 2]) -> Option<f64> {
+fn stolen_percent((before, after): ([u64; 2], [u64; 2])) -> Option<f64> {
     let all = after[1].checked_sub(before[1]).filter(|all| *all > 0)?;
     Some(100.0 * after[0].checked_sub(before[0])? as f64 / all as f64)
 }
@@ -140,8 +126,8 @@ mod tests {
     fn stolen_time_is_a_share_of_all() {
         let before = parse_ticks("cpu  10 0 10 70 0 0 0 10 5 0\ncpu0 1 2").unwrap();
         let after = parse_ticks("cpu  20 0 20 130 0 0 0 30 5 0\n").unwrap();
-        assert_eq!(stolen_percent(before, after), Some(20.0));
-        assert_eq!(stolen_percent(before, before), None);
+        assert_eq!(stolen_percent((before, after)), Some(20.0));
+        assert_eq!(stolen_percent((before, before)), None);
         assert_eq!(parse_ticks("cpu  1 2 3\n"), None);
     }
 

@@ -1,7 +1,6 @@
 //! This process and the machine that it runs on.
 
 pub(crate) mod cpus;
-pub(crate) mod distance;
 pub(crate) mod exit;
 pub(crate) mod files;
 pub(crate) mod machine;

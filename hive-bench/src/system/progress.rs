@@ -4,15 +4,11 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A progress bar, on a terminal only. It is drawn between measurements and has no thread of its own that would disturb
-/// them.
-pub(crate) fn bar(steps: usize, expected: Duration) -> ProgressBar {
-    let seconds = expected.as_secs() + 1;
-    let template = format!("{{bar:20}} {{pos}}/{{len}}  {{elapsed}} of about {seconds}s  {{wide_msg}}");
-    let style = ProgressStyle::with_template(&template);
-    let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::stderr());
-    match style {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
+/// A progress bar, on a terminal only, with the time that all of it takes if that is known. It is drawn between
+/// measurements and has no thread of its own that would disturb them.
+pub(crate) fn bar(steps: usize, expected: Option<Duration>) -> ProgressBar {
+    let of_all = expected.map_or_else(String::new, |time| format!(" of about {}s", time.as_secs() + 1));
+    let template = format!("{{bar:20}} {{pos}}/{{len}}  {{elapsed}}{of_all}  {{wide_msg}}");
+    let style = ProgressStyle::with_template(&template).expect("all of its names are known");
+    ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::stderr()).with_style(style)
 }

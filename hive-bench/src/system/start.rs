@@ -1,7 +1,7 @@
 //! Starts this program once more, in a process of its own, and waits for its answer, up to a time limit.
 
 use std::io::Read;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -12,17 +12,8 @@ const RUNTIME_VARIABLES: [&str; 6] = ["HIVE_", "OMP_", "GOMP_", "KMP_", "LIBOMP_
 
 /// What this program, started once more, answers to a question of one word.
 pub(crate) fn ask(question: &str, environment: &[(&str, String)]) -> Result<String, String> {
-    let output = answer_of(&[question.to_owned()], environment, Duration::from_secs(10))?;
+    let output = wait_for(command(&[question.to_owned()], environment)?, Duration::from_secs(10))?;
     Ok(output.trim().to_owned())
-}
-
-/// What this program prints when it is started with these arguments, and with no runtime's variables but these.
-pub(crate) fn answer_of(
-    arguments: &[String],
-    environment: &[(&str, String)],
-    limit: Duration,
-) -> Result<String, String> {
-    wait_for(command(arguments, environment)?, limit)
 }
 
 /// This program, not yet started once more, with these arguments, and with no runtime's variables but these.
@@ -40,13 +31,17 @@ pub(crate) fn command(arguments: &[String], environment: &[(&str, String)]) -> R
 
 /// What the command prints, or its error message. It blocks while waiting, because polling would take CPU time from the
 /// process.
-fn wait_for(mut command: Command, limit: Duration) -> Result<String, String> {
+pub(crate) fn wait_for(mut command: Command, limit: Duration) -> Result<String, String> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| format!("cannot start a process: {error}"))?;
     let output = read_to_end(child.stdout.take());
     let errors = read_to_end(child.stderr.take());
     let Ok(output) = output.recv_timeout(limit) else {
-        return Err(kill_overdue(&mut child, limit));
+        let limit = limit.as_secs();
+        return Err(match child.kill().and_then(|()| child.wait()) {
+            Ok(_) => format!("killed: not done after {limit} s"),
+            Err(error) => format!("not done after {limit} s, and cannot be killed: {error}"),
+        });
     };
     let status = child.wait().map_err(|error| format!("cannot wait for the process: {error}"))?;
     let errors = errors.recv().unwrap_or_default();
@@ -68,19 +63,12 @@ fn read_to_end(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Strin
     receive
 }
 
-/// Kills a child that was not done within `limit`, and reaps it. Returns the error message.
-fn kill_overdue(child: &mut Child, limit: Duration) -> String {
-    let ended = child.kill().and_then(|()| child.wait());
-    let limit = limit.as_secs();
-    match ended {
-        Ok(_) => format!("killed: not done after {limit} s"),
-        Err(error) => format!("not done after {limit} s, and cannot be killed: {error}"),
-    }
-}
-
 /// The last two lines of the error output that say something, and how the process ended.
 fn complaint(errors: &str, status: ExitStatus) -> String {
-    let lines = errors.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("note: "));
+    let lines = errors
+        .lines()
+        .map(|line| line.trim().trim_start_matches("error: "))
+        .filter(|line| !line.is_empty() && !line.starts_with("note: "));
     let text = lines.rev().take(2).collect::<Vec<_>>();
     let text = text.into_iter().rev().collect::<Vec<_>>().join(" ");
     if text.is_empty() { format!("the process ended with {status}") } else { format!("{text} ({status})") }

@@ -3,24 +3,25 @@
 
 pub(crate) mod busy;
 pub(crate) mod runner;
-mod scene;
-mod table;
 
-use std::iter;
-use std::thread;
 use std::time::{Duration, SystemTime};
+use std::{iter, thread};
 
 use clap::{Args, ValueEnum, value_parser};
+use serde::{Deserialize, Serialize};
 
+use crate::catalog::{RuntimeId, names};
 use crate::kernels::roots;
+use crate::report::tables::{aligned, number, or_dash};
 use crate::run::own_process;
-use crate::run::rounds::Rounds;
+use crate::run::rounds::{self, Rounds};
+use crate::runtimes;
+use crate::stats::median;
 use crate::system::cpus;
 use crate::system::exit::{Failure, Outcome, fine_if};
-use crate::system::machine::Machine;
+use crate::system::machine;
 use busy::Busy;
 use runner::{Job, Measured};
-use scene::{Scene, Way};
 
 /// Until all processes of a scene run and their teams are there.
 const START: Duration = Duration::from_millis(200);
@@ -54,66 +55,47 @@ pub(super) fn seconds(text: &str) -> Result<f64, String> {
     seconds.ok_or_else(|| "name seconds above 0, up to 3600, such as 1 or 0.2".to_owned())
 }
 
-/// A scene and a length of work, with what was measured in each round, a figure for each way.
-struct Row {
-    scene: Scene,
-    work_us: u32,
-    rounds: Vec<Vec<Option<Measured>>>,
-}
+/// A scene and a length of work in microseconds, with what was measured in each round, a figure for each way.
+type Row = rounds::Row<(Scene, u32), Measured>;
 
 /// Measures and prints. A way that fails in a scene does not keep the others from being measured.
 pub(crate) fn main(arguments: &Arguments) -> Outcome {
-    let (mut rows, second) = rows(arguments, &cpus::in_order_of_use()).map_err(Failure::Usage)?;
+    let second = cpus::in_order_of_use().get(1).copied();
+    let rows = rows(arguments, second).map_err(Failure::Usage)?;
     let ways = Way::present();
     // Once for all: a process that found it out by itself, beside others, would run a shorter loop.
     let indices_a_ms = roots::count_for(Duration::from_millis(1));
     let indices = |us: u32| (indices_a_ms as u64 * u64::from(us)).div_ceil(1000) as usize;
-    let rounds = Rounds {
-        rounds: arguments.rounds,
-        rows: rows.len(),
-        ways: ways.len(),
-        each: START + Duration::from_secs_f64(arguments.seconds),
-    };
-    let name = |row: usize, way: usize| {
-        format!("{}: {} of {} us", ways[way].name(), rows[row].scene.name(), rows[row].work_us)
-    };
-    let (all, fine) = rounds.measure(name, |row, way| {
-        let scene = rows[row].scene;
+    let rounds = Rounds { rounds: arguments.rounds, each: START + Duration::from_secs_f64(arguments.seconds) };
+    let name = |(scene, us): (Scene, u32), way: Way| format!("{}: {} of {us} us", way.name(), scene.name());
+    let (rows, fine) = rounds.measure(rows, &ways, name, |(scene, us), way| {
         let job = Job {
-            way: ways[way],
+            way,
             threads: scene.threads(),
-            indices: indices(rows[row].work_us),
+            indices: indices(us),
             serial: indices(scene.serial_us()),
             begin: SystemTime::now() + START,
             seconds: arguments.seconds,
         };
         measure(scene, &job, second)
     });
-    rows.iter_mut().zip(all).for_each(|(row, rounds)| row.rounds = rounds);
-    print!("{}", table::text(&Machine::read_name(), &ways, &rows));
+    print!("{}", text(&machine::processor(), &ways, &rows));
     fine_if(fine)
 }
 
-/// The rows, still empty, and the second CPU if there is one. An error names the flag.
-fn rows(arguments: &Arguments, cpus: &[usize]) -> Result<(Vec<Row>, Option<usize>), String> {
-    let second = cpus.get(1).copied();
+/// The scenes and lengths of work. An error names the flag.
+fn rows(arguments: &Arguments, second: Option<usize>) -> Result<Vec<(Scene, u32)>, String> {
     let wanted = if arguments.scene.is_empty() { Scene::value_variants() } else { &arguments.scene };
     if let Some(scene) = wanted.iter().find(|scene| scene.binds_busy() && second.is_none()) {
         return Err(format!("--scene {}: this process may use one CPU only, and there is no second", scene.name()));
     }
-    let of_scene = |scene: &Scene| {
-        let scene = *scene;
-        arguments.work.iter().map(move |&work_us| Row { scene, work_us, rounds: Vec::new() })
-    };
-    Ok((wanted.iter().flat_map(of_scene).collect(), second))
+    Ok(wanted.iter().flat_map(|&scene| arguments.work.iter().map(move |&us| (scene, us))).collect())
 }
 
 /// Has one job done, by as many processes at once as the scene wants, beside a busy one if it wants that.
 fn measure(scene: Scene, job: &Job, second: Option<usize>) -> Result<Measured, String> {
-    let mut busy = None;
-    if scene.has_busy() {
-        busy = Some(Busy::start(second.filter(|_| scene.binds_busy()))?);
-    }
+    let busy = scene.has_busy().then(|| Busy::start(second.filter(|_| scene.binds_busy())));
+    let mut busy = busy.transpose()?;
     let all: Result<Vec<Measured>, String> = thread::scope(|scope| {
         let started: Vec<_> = iter::repeat_with(|| scope.spawn(|| own_process::ask("crowd-runner", job, job.seconds)))
             .take(scene.processes())
@@ -134,6 +116,116 @@ fn together(all: &[Measured]) -> Measured {
     }
 }
 
+/// What else goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Scene {
+    /// Nothing
+    Alone,
+    /// A busy process, bound to the second CPU
+    Bound,
+    /// A busy process, bound to no CPU
+    Free,
+    /// A second process that measures the same; the figure is the sum of both
+    Two,
+    /// Nothing, but the team has eight threads
+    Eight,
+    /// 20 us of serial work between loops, beside a busy process that is bound to the second CPU
+    Serial,
+}
+
+impl Scene {
+    /// As on the command line.
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// Whether there is a busy process beside the one that measures.
+    pub(super) const fn has_busy(self) -> bool {
+        matches!(self, Self::Free) || self.binds_busy()
+    }
+
+    /// Whether it is bound to the second CPU.
+    pub(super) const fn binds_busy(self) -> bool {
+        matches!(self, Self::Bound | Self::Serial)
+    }
+
+    /// How many processes measure at once.
+    pub(super) const fn processes(self) -> usize {
+        if matches!(self, Self::Two) { 2 } else { 1 }
+    }
+
+    /// How many threads the team has, if that is not left to the runtime.
+    pub(super) const fn threads(self) -> Option<usize> {
+        if matches!(self, Self::Eight) { Some(8) } else { None }
+    }
+
+    /// Microseconds of serial work before each loop.
+    pub(super) const fn serial_us(self) -> u32 {
+        if matches!(self, Self::Serial) { 20 } else { 0 }
+    }
+}
+
+names! {
+    /// Who runs the loop, and by which call.
+    #[derive(Serialize, Deserialize)]
+    Way {
+        Plain "plain";
+        Rayon "rayon";
+        ParFor "par_for";
+        ParReduce "par_reduce";
+        Spmd "spmd";
+        ParForUnbound "par_for unbound";
+        ForkUnion "forkunion";
+    }
+}
+
+impl Way {
+    /// All that this build has, in the order of columns.
+    pub(super) fn present() -> Vec<Self> {
+        let mut ways = vec![Self::Plain, Self::Rayon, Self::ParFor, Self::ParReduce, Self::Spmd, Self::ParForUnbound];
+        ways.extend(runtimes::availability(RuntimeId::ForkUnion).ok().map(|()| Self::ForkUnion));
+        ways
+    }
+
+    /// Whether it is one of those without hive of which the better one is 1.
+    pub(super) const fn is_reference(self) -> bool {
+        matches!(self, Self::Plain | Self::Rayon)
+    }
+}
+
+/// A row for each scene and length of work, and a column for each way.
+fn text(machine: &str, ways: &[Way], rows: &[Row]) -> String {
+    let header = ["scene", "us", "loops/s"].into_iter().chain(ways.iter().map(|way| way.name())).map(str::to_owned);
+    let cells = rows.iter().map(|((scene, us), rounds)| {
+        let references: Vec<f64> = rounds.iter().filter_map(|round| reference(ways, round)).collect();
+        let reference = or_dash(median(&references).map(|rate| format!("{rate:.0}")));
+        let cells = (0..ways.len()).map(|way| cell(ways, way, rounds));
+        [scene.name(), us.to_string(), reference].into_iter().chain(cells).collect::<Vec<_>>()
+    });
+    format!(
+        "loops a second on {machine}, as a multiple of the better of plain loop and Rayon (loops/s), and in brackets \
+         the us that 99.9 % of the loops do not exceed; medians over the rounds\n{}\n",
+        aligned(header, cells, &[0]).trim_fmt()
+    )
+}
+
+/// Loops a second of the better of plain loop and Rayon in one round.
+fn reference(ways: &[Way], round: &[Option<Measured>]) -> Option<f64> {
+    let rates = ways.iter().zip(round).filter(|(way, _)| way.is_reference());
+    rates.filter_map(|(_, measured)| measured.map(|one| one.loops_a_second)).reduce(f64::max)
+}
+
+/// A multiple is taken within its round, because the machine is not the same in all of them.
+fn cell(ways: &[Way], way: usize, rounds: &[Vec<Option<Measured>>]) -> String {
+    let figures = rounds.iter().filter_map(|round| {
+        let Measured { loops_a_second, p999_us } = round[way]?;
+        Some((loops_a_second / reference(ways, round)?, p999_us))
+    });
+    let (multiples, slow): (Vec<f64>, Vec<f64>) = figures.unzip();
+    let middle = median(&multiples).zip(median(&slow));
+    or_dash(middle.map(|(multiple, slow)| format!("{multiple:.2} ({})", number(slow))))
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -149,7 +241,7 @@ mod tests {
     fn check(line: &[&str], cpus: &[usize]) -> Result<Vec<(Scene, u32)>, String> {
         let line = iter::once("crowd").chain(line.iter().copied());
         let arguments = Line::try_parse_from(line).map_err(|error| error.to_string())?.arguments;
-        Ok(rows(&arguments, cpus)?.0.iter().map(|row| (row.scene, row.work_us)).collect())
+        rows(&arguments, cpus.get(1).copied())
     }
 
     #[test]
@@ -181,5 +273,22 @@ mod tests {
             [(10.0, 5.0), (20.0, 4.0)].map(|(loops_a_second, p999_us)| Measured { loops_a_second, p999_us });
         assert_eq!(together(&[one, other]), Measured { loops_a_second: 30.0, p999_us: 5.0 });
         assert_eq!(together(&[one]), one);
+    }
+
+    #[test]
+    fn the_better_of_two_is_one_in_every_round() {
+        let ways = [Way::Plain, Way::Rayon, Way::ParFor, Way::Spmd];
+        let one = |loops_a_second| Some(Measured { loops_a_second, p999_us: 12.34 });
+        let rounds = vec![
+            vec![one(100.0), one(50.0), one(90.0), None],
+            vec![one(100.0), one(200.0), one(220.0), None],
+            vec![None, one(400.0), one(480.0), None],
+        ];
+        let text = text("a machine", &ways, &[((Scene::Bound, 10), rounds)]);
+        assert!(text.lines().next().is_some_and(|line| line.contains("a machine")), "{text}");
+        let last = text.lines().last().unwrap_or_default();
+        let words: Vec<_> = last.split_whitespace().collect();
+        let expected = ["bound", "10", "200", "0.75", "(12.3)", "1.00", "(12.3)", "1.10", "(12.3)", "-"];
+        assert_eq!(words, expected, "{text}");
     }
 }

@@ -10,9 +10,13 @@ use hive::{Hive, Pin, Reduction};
 use rayon::ThreadPoolBuilder;
 use serde::{Deserialize, Serialize};
 
-use super::scene::Way;
+use super::Way;
 use crate::kernels::roots::sum_of_indices;
 use crate::run::own_process;
+#[cfg(feature = "forkunion")]
+use crate::runtimes::forkunion::ForkUnionPool;
+#[cfg(feature = "forkunion")]
+use crate::runtimes::loops::Loops;
 use crate::stats::quantile;
 use crate::system::exit::Outcome;
 
@@ -47,7 +51,13 @@ fn measure(job: &Job) -> Result<Measured, String> {
     match job.way {
         Way::Plain => Ok(job.repeat(|| sum_of_indices(black_box(job.all())))),
         Way::Rayon => with_rayon(job),
-        Way::ForkUnion => with_forkunion(job),
+        #[cfg(feature = "forkunion")]
+        Way::ForkUnion => {
+            let threads = job.threads.unwrap_or_else(|| crate::system::cpus::in_order_of_use().len());
+            ForkUnionPool::host_default(threads, |pool| job.repeat(|| pool.sum(black_box(job.indices), sum_of_indices)))
+        }
+        #[cfg(not(feature = "forkunion"))]
+        Way::ForkUnion => Err(crate::runtimes::CANNOT.to_owned()),
         Way::ParFor | Way::ParReduce | Way::Spmd | Way::ParForUnbound => with_hive(job),
     }
 }
@@ -88,19 +98,6 @@ fn with_hive(job: &Job) -> Result<Measured, String> {
             });
         }),
     })
-}
-
-#[cfg(feature = "forkunion")]
-fn with_forkunion(job: &Job) -> Result<Measured, String> {
-    use crate::runtimes::forkunion::ForkUnionPool;
-    use crate::runtimes::loops::Loops;
-    let threads = job.threads.unwrap_or_else(|| crate::system::cpus::in_order_of_use().len());
-    ForkUnionPool::host_default(threads, |pool| job.repeat(|| pool.sum(black_box(job.indices), sum_of_indices)))
-}
-
-#[cfg(not(feature = "forkunion"))]
-fn with_forkunion(_job: &Job) -> Result<Measured, String> {
-    Err(crate::runtimes::CANNOT.to_owned())
 }
 
 impl Job {

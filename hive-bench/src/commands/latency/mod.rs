@@ -1,17 +1,19 @@
 //! `latency`: how long a cache line takes to another CPU and back, for every pair of CPUs.
 
-mod matrix;
-mod table;
-
+use std::fmt::Write;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use clap::{Args, value_parser};
+use indicatif::{ProgressBar, ProgressDrawTarget};
+use serde::{Deserialize, Serialize};
 
+use crate::measure::round_trip;
+use crate::report::tables::{aligned, number, or_dash};
+use crate::stats::median;
 use crate::system::exit::{Failure, Outcome};
-use crate::system::machine::Machine;
-use crate::system::{cpus, files, topology};
-
-pub(crate) use matrix::Matrix;
+use crate::system::topology::{Distance, Place};
+use crate::system::{cpus, files, machine, progress, topology};
 
 /// Which pairs, how often, and where the figures go.
 #[derive(Debug, Args)]
@@ -30,11 +32,10 @@ pub(crate) struct Arguments {
 /// Measures, prints and stores.
 pub(crate) fn main(arguments: &Arguments) -> Outcome {
     let places = chosen(arguments).map_err(Failure::Usage)?;
-    let matrix = matrix::measure(Machine::read_name(), &places, arguments.passes.into());
-    print!("{}", table::text(&matrix, &places));
+    let matrix = measure(machine::processor(), &places, arguments.passes.into());
+    print!("{}", text(&matrix, &places));
     let Some(path) = &arguments.json else { return Ok(()) };
-    let text = serde_json::to_string(&matrix).map_err(|error| format!("the matrix cannot be written as JSON: {error}"));
-    text.and_then(|text| files::write("--json", path, &text)).map_err(Failure::Work)
+    files::write_json("--json", path, &matrix).map_err(Failure::Work)
 }
 
 /// The CPUs in the order of rows: neighbours share most. An error names the flag and says what is possible.
@@ -44,4 +45,261 @@ fn chosen(arguments: &Arguments) -> Result<Vec<topology::Place>, String> {
     let mut places = topology::places(&chosen);
     places.sort_by_key(topology::Place::neighbourhood);
     Ok(places)
+}
+
+/// With more CPUs than this, rows and columns are clusters.
+const READABLE: usize = 24;
+
+/// Rows that are shown as one.
+struct Group {
+    name: String,
+    rows: Vec<usize>,
+}
+
+fn text(matrix: &Matrix, places: &[Place]) -> String {
+    if let [cpu] = matrix.cpus[..] {
+        return format!("CPU {cpu} is the only one here, so there is no round trip to measure\n");
+    }
+    let groups = if places.len() <= READABLE { singles(matrix) } else { clusters(places) };
+    let what = if groups.len() == places.len() { "CPUs" } else { "last-level caches: the median over their pairs" };
+    format!(
+        "round trips of a cache line on {}, in nanoseconds, between {what}\n{}\n{}",
+        matrix.machine,
+        table(matrix, &groups),
+        distances(matrix, places)
+    )
+}
+
+fn singles(matrix: &Matrix) -> Vec<Group> {
+    matrix.cpus.iter().enumerate().map(|(row, cpu)| Group { name: cpu.to_string(), rows: vec![row] }).collect()
+}
+
+/// Neighbours in the order of rows that share the last-level cache, or the node where no cache is known.
+fn clusters(places: &[Place]) -> Vec<Group> {
+    let together = |one: &Place, other: &Place| Distance::between(one, other) <= Distance::Cluster;
+    let mut first = 0;
+    let groups = places.chunk_by(together).map(|cpus| {
+        let rows = (first..first + cpus.len()).collect();
+        first += cpus.len();
+        let node = cpus[0].node.map_or_else(String::new, |node| format!(" (node {node})"));
+        let cpus = cpus[0].cluster.as_ref().unwrap_or(&cpus[0].core);
+        Group { name: format!("{cpus}{node}"), rows }
+    });
+    groups.collect()
+}
+
+fn table(matrix: &Matrix, groups: &[Group]) -> String {
+    let named = |name: &str, cells: Vec<String>| std::iter::once(name.to_owned()).chain(cells);
+    let header = named("", groups.iter().map(|group| group.name.clone()).collect());
+    let row = |group: &Group| {
+        named(&group.name, groups.iter().map(|other| or_dash(between(matrix, group, other).map(number))).collect())
+    };
+    aligned(header, groups.iter().map(row), &[]).trim_fmt()
+}
+
+/// The median over the pairs of two groups, or within one; `None` for a CPU and itself.
+fn between(matrix: &Matrix, one: &Group, other: &Group) -> Option<f64> {
+    let pairs = one.rows.iter().flat_map(|row| other.rows.iter().map(move |column| (*row, *column)));
+    let values: Vec<f64> =
+        pairs.filter(|(row, column)| row != column).map(|(row, column)| matrix.round_trip_ns[row][column]).collect();
+    median(&values)
+}
+
+/// The round trip at each distance, and the same once more in the form that `hive-bench model` reads.
+fn distances(matrix: &Matrix, places: &[Place]) -> String {
+    let mut text = String::new();
+    let mut short = Vec::new();
+    for &distance in Distance::ALL {
+        let pairs: Vec<_> = matrix
+            .pairs()
+            .filter(|(row, column)| Distance::between(&places[*row], &places[*column]) == distance)
+            .collect();
+        let values = |of: &[Vec<f64>]| pairs.iter().map(|(row, column)| of[*row][*column]).collect::<Vec<f64>>();
+        let all = values(&matrix.round_trip_ns);
+        let Some(middle) = median(&all) else { continue };
+        let least = values(&matrix.least_ns).into_iter().fold(f64::INFINITY, f64::min);
+        let most = all.iter().copied().fold(0.0, f64::max);
+        let _ = writeln!(
+            text,
+            "{}: {} pair{}, median {} ns, from {} (the best pass of the nearest two) to {}",
+            meaning(distance),
+            pairs.len(),
+            if pairs.len() == 1 { "" } else { "s" },
+            number(middle),
+            number(least),
+            number(most)
+        );
+        short.push(format!("{}={}", distance.name(), number(middle)));
+    }
+    let _ = writeln!(text, "for hive-bench model --latency: {}", short.join(","));
+    text
+}
+
+const fn meaning(distance: Distance) -> &'static str {
+    match distance {
+        Distance::Core => "threads of one core",
+        Distance::Cluster => "cores at one last-level cache",
+        Distance::Node => "caches of one node",
+        Distance::Package => "nodes of one package",
+        Distance::Far => "packages, or whatever else shares nothing that the system tells of",
+    }
+}
+
+/// Cache lines for one pair in one pass: see [`round_trip::measure`].
+const LINES: u32 = 8;
+/// The order of the pairs, the same from run to run.
+const SEED: u64 = 5;
+/// If the measurement takes longer than this, the user is told before it begins.
+const LONG: Duration = Duration::from_secs(2);
+
+/// Round trips between CPUs: what `--json` writes. Row and column `i` belong to `cpus[i]`; both matrices are symmetric,
+/// with 0 on the diagonal.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Matrix {
+    /// The processor's name.
+    #[serde(default)]
+    pub(crate) machine: String,
+    /// The operating system's numbers.
+    pub(crate) cpus: Vec<usize>,
+    /// The median of all samples of all passes, in nanoseconds.
+    pub(crate) round_trip_ns: Vec<Vec<f64>>,
+    /// The median of the best pass, in nanoseconds: what it takes when nothing else runs.
+    #[serde(default)]
+    pub(crate) least_ns: Vec<Vec<f64>>,
+}
+
+impl Matrix {
+    /// All pairs of different CPUs, by their rows.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
+        pairs(self.cpus.len())
+    }
+}
+
+fn pairs(cpus: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..cpus).flat_map(|row| (0..row).map(move |column| (row, column)))
+}
+
+/// Measures every pair `passes` times. Says on standard error how long that takes.
+fn measure(machine: String, places: &[Place], passes: usize) -> Matrix {
+    let cpus: Vec<usize> = places.iter().map(|place| place.cpu).collect();
+    let mut pairs: Vec<_> = pairs(cpus.len()).collect();
+    let bar = announce(&cpus, pairs.len() * passes);
+    let mut samples = vec![Vec::new(); pairs.len()];
+    let mut random = fastrand::Rng::with_seed(SEED);
+    let mut order: Vec<usize> = (0..pairs.len()).collect();
+    for _ in 0..passes {
+        random.shuffle(&mut order);
+        for &pair in &order {
+            let (here, there) = &mut pairs[pair];
+            samples[pair].push(round_trip::measure(cpus[*here], cpus[*there], LINES));
+            // The result must not depend on which CPU begins.
+            std::mem::swap(here, there);
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    let mut matrix = Matrix { machine, round_trip_ns: square(cpus.len()), least_ns: square(cpus.len()), cpus };
+    for ((row, column), samples) in pairs.into_iter().zip(samples) {
+        let (middle, least) = condensed(&samples);
+        matrix.round_trip_ns[row][column] = middle;
+        matrix.round_trip_ns[column][row] = middle;
+        matrix.least_ns[row][column] = least;
+        matrix.least_ns[column][row] = least;
+    }
+    matrix
+}
+
+fn square(side: usize) -> Vec<Vec<f64>> {
+    vec![vec![0.0; side]; side]
+}
+
+/// The median of all, and that of the best pass.
+fn condensed(passes: &[Vec<f64>]) -> (f64, f64) {
+    let best = passes.iter().filter_map(|pass| median(pass)).fold(f64::INFINITY, f64::min);
+    (median(&passes.concat()).unwrap_or(best), best)
+}
+
+/// A bar for so many measurements, after a first one that shows how long they take.
+fn announce(cpus: &[usize], measurements: usize) -> ProgressBar {
+    let [here, there, ..] = *cpus else {
+        return ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
+    };
+    let begin = Instant::now();
+    round_trip::measure(here, there, LINES);
+    let expected = begin.elapsed() * u32::try_from(measurements).unwrap_or(u32::MAX);
+    if expected > LONG {
+        eprintln!("{measurements} measurements between {} CPUs take about {} s", cpus.len(), expected.as_secs() + 1);
+    }
+    progress::bar(measurements, Some(expected))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packages of two clusters of four cores, and figures by distance.
+    fn machine(packages: usize) -> (Matrix, Vec<Place>) {
+        let place = |cpu: usize| {
+            let first = cpu / 4 * 4;
+            let (cluster, package) = (Some(format!("{first}-{}", first + 3)), Some(cpu / 8));
+            Place { cpu, core: cpu.to_string(), cluster, node: package, package }
+        };
+        let places: Vec<_> = (0..8 * packages).map(place).collect();
+        let nanoseconds = |one: &Place, other: &Place| match Distance::between(one, other) {
+            Distance::Core => 0.0,
+            Distance::Cluster => 40.0,
+            Distance::Node => 110.0,
+            Distance::Package | Distance::Far => 230.0,
+        };
+        let row = |one: &Place| places.iter().map(|other| nanoseconds(one, other)).collect();
+        let figures: Vec<Vec<f64>> = places.iter().map(row).collect();
+        let cpus = places.iter().map(|place| place.cpu).collect();
+        let machine = "a processor".to_owned();
+        (Matrix { machine, cpus, round_trip_ns: figures.clone(), least_ns: figures }, places)
+    }
+
+    #[test]
+    fn a_small_machine_is_shown_pair_by_pair() {
+        let (matrix, places) = machine(1);
+        let text = text(&matrix, &places);
+        assert!(text.contains("between CPUs") && !text.contains("core="), "{text}");
+        assert!(text.ends_with("cluster=40.0,node=110\n"), "{text}");
+        let rows = text.lines().filter(|line| line.trim_start().starts_with(|first: char| first.is_ascii_digit()));
+        // The heads are one more line that begins with a number.
+        assert_eq!(rows.count(), 9, "{text}");
+    }
+
+    #[test]
+    fn a_large_machine_is_shown_by_clusters() {
+        let (matrix, places) = machine(4);
+        let text = text(&matrix, &places);
+        assert!(text.contains("last-level caches") && text.contains("28-31 (node 3)"), "{text}");
+        assert!(text.contains("far=230") && text.contains("cores at one last-level cache: 48 pairs"), "{text}");
+    }
+
+    #[test]
+    fn alone_it_says_so() {
+        let (mut matrix, places) = machine(1);
+        matrix.cpus.truncate(1);
+        assert!(text(&matrix, &places[..1]).contains("CPU 0 is the only one"));
+    }
+
+    #[test]
+    fn every_pair_once() {
+        let matrix = Matrix { cpus: vec![4, 0, 2], ..Matrix::default() };
+        assert_eq!(matrix.pairs().collect::<Vec<_>>(), [(1, 0), (2, 0), (2, 1)]);
+        assert_eq!(Matrix::default().pairs().count(), 0);
+    }
+
+    #[test]
+    fn all_samples_count_and_the_best_pass_is_kept() {
+        assert_eq!(condensed(&[vec![90.0, 100.0, 110.0], vec![60.0, 70.0, 80.0]]), (85.0, 70.0));
+    }
+
+    #[test]
+    fn nobody_is_far_from_itself() {
+        let place = Place { cpu: crate::system::cpus::in_order_of_use()[0], ..Place::default() };
+        let alone = measure("one".to_owned(), &[place], 2);
+        assert_eq!((alone.round_trip_ns, alone.least_ns), (vec![vec![0.0]], vec![vec![0.0]]));
+    }
 }

@@ -2,15 +2,16 @@
 //! shape in which it can start and meet. The cost depends on what the remaining bees share.
 
 use std::collections::HashSet;
-use std::hint::black_box;
 use std::thread;
 use std::time::Instant;
 
-use hive::{BarrierShape, Error, Hive, Pin, Place, Shrink};
+use hive::{BarrierShape, Hive, Pin, Place, Shrink};
 use serde::Serialize;
 
-use crate::measure::timing::{batches, nanoseconds};
+use crate::measure::timing::{batches, nanoseconds, try_batches, try_nanoseconds};
 use crate::record::Budget;
+use crate::runtimes::Runtime;
+use crate::runtimes::hive::HiveTeam;
 use crate::stats::median;
 
 /// Every order, each with the shape that hive chooses itself; and every shape, each with the default order.
@@ -23,7 +24,7 @@ const HIVES: [(Shrink, BarrierShape); 6] = [
     (Shrink::Compact, BarrierShape::Node),
 ];
 /// Regions of all before each shrink: the bees are awake, as in a program that is at work.
-const REGIONS_BETWEEN: usize = 20;
+const REGIONS_BETWEEN: u64 = 20;
 
 /// The costs of a hive of all CPUs that has shrunk to so many bees. Times are medians, in nanoseconds.
 #[derive(Clone, Debug, Serialize)]
@@ -73,7 +74,8 @@ fn of_hive(order: Shrink, shape: BarrierShape, sizes: &[usize], most: usize) -> 
             let hive = builder.build().map_err(|error| format!("no hive: {error}"))?;
             hive.report().warnings().iter().for_each(|warning| eprintln!("warning: {order}, {shape}: {warning}"));
             let places = hive.places();
-            let cost = |size: &usize| cost(&hive, [order.to_string(), shape.to_string()], &places[..*size]);
+            let mut team = HiveTeam { hive, threads: most };
+            let cost = |size: &usize| cost(&mut team, [order.to_string(), shape.to_string()], &places[..*size]);
             sizes.iter().map(cost).collect::<Result<_, _>>().map_err(|error| format!("{order}, {shape}: {error}"))
         });
         queen.join().map_err(|_| "the queen panicked".to_owned())?
@@ -81,19 +83,14 @@ fn of_hive(order: Shrink, shape: BarrierShape, sizes: &[usize], most: usize) -> 
 }
 
 /// The costs of the bees at these places, in a hive that has all its bees before and afterwards.
-fn cost(hive: &Hive, [order, shape]: [String; 2], places: &[Option<Place>]) -> Result<Cost, Error> {
-    let (all, bees) = (hive.bees(), places.len());
-    let resize = if bees < all { Some(resizes(hive, bees)?) } else { None };
-    hive.resize(bees)?;
-    hive.wait_until_parked();
-    let regions = batches(&Budget::QUICK, |times| (0..times).for_each(|_| region(hive, bees)));
-    let barriers = batches(&Budget::QUICK, |times| {
-        hive.spmd(bees, |bee| {
-            // In a region of one a barrier only counts, and the compiler would merge barriers that it can see.
-            (0..times).for_each(|_| black_box(bee).barrier());
-        });
-    });
-    hive.resize(all)?;
+fn cost(team: &mut HiveTeam, [order, shape]: [String; 2], places: &[Option<Place>]) -> Result<Cost, String> {
+    let (all, bees) = (team.hive.bees(), places.len());
+    let resize = if bees < all { Some(resizes(team, all, bees)?) } else { None };
+    team.resize_and_wait(bees)?;
+    team.threads = bees;
+    let regions = batches(&Budget::QUICK, |times| team.empty_regions(bees, times));
+    let barriers = try_batches(&Budget::QUICK, |times| team.barriers(times))?;
+    team.resize_and_wait(all)?;
     let bound = || places.iter().flatten();
     Ok(Cost {
         order,
@@ -109,34 +106,17 @@ fn cost(hive: &Hive, [order, shape]: [String; 2], places: &[Option<Place>]) -> R
 }
 
 /// Shrinks and grows in turn, for a while.
-fn resizes(hive: &Hive, bees: usize) -> Result<Resize, Error> {
-    let all = hive.bees();
+fn resizes(team: &mut HiveTeam, all: usize, bees: usize) -> Result<Resize, String> {
     let [mut shrinks, mut regions, mut grows] = [const { Vec::new() }; 3];
     let begin = Instant::now();
     while shrinks.is_empty() || begin.elapsed() < Budget::QUICK.batch_time() {
-        (0..REGIONS_BETWEEN).for_each(|_| region(hive, all));
-        shrinks.push(timed(hive, bees)?);
-        regions.push(nanoseconds(|| region(hive, bees)));
-        let back = timed(hive, all)?;
-        grows.push(back + nanoseconds(|| region(hive, all)));
+        team.empty_regions(all, REGIONS_BETWEEN);
+        shrinks.push(try_nanoseconds(|| team.resize_and_wait(bees))?);
+        regions.push(nanoseconds(|| team.empty_regions(bees, 1)));
+        let back = try_nanoseconds(|| team.resize_and_wait(all))?;
+        grows.push(back + nanoseconds(|| team.empty_regions(all, 1)));
     }
     Ok(Resize { shrink_ns: middle(&shrinks), first_region_ns: middle(&regions), grow_ns: middle(&grows) })
-}
-
-/// Nanoseconds until a hive has this size, and the surplus bees have left their cores.
-fn timed(hive: &Hive, bees: usize) -> Result<f64, Error> {
-    let mut outcome = Ok(());
-    let time = nanoseconds(|| {
-        outcome = hive.resize(bees);
-        hive.wait_until_parked();
-    });
-    outcome.map(|()| time)
-}
-
-fn region(hive: &Hive, bees: usize) {
-    hive.spmd(bees, |bee| {
-        black_box(bee.id());
-    });
 }
 
 fn middle(samples: &[f64]) -> f64 {

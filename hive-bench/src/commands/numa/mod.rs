@@ -2,7 +2,6 @@
 
 mod constructs;
 mod nodes;
-mod table;
 mod triad;
 
 use std::path::PathBuf;
@@ -10,12 +9,15 @@ use std::path::PathBuf;
 use clap::{Args, value_parser};
 use serde::Serialize;
 
-use crate::run::sizes::{self, default_sizes};
+use crate::catalog::Unit;
+use crate::report::tables::{aligned, amount, number};
+use crate::run::sizes::chosen_sizes;
 use crate::system::exit::{Failure, Outcome, fine_if};
-use crate::system::machine::Machine;
+use crate::system::machine;
 use crate::system::{cpus, files};
-
+use constructs::{Cost, Resize};
 use nodes::Nodes;
+use triad::Bandwidth;
 
 /// What to measure, and where the figures go.
 #[derive(Debug, Args)]
@@ -44,8 +46,8 @@ struct Findings {
     memory_nodes: Vec<usize>,
     /// Of one of the triad's three arrays.
     array_bytes: u64,
-    triad: Vec<triad::Bandwidth>,
-    constructs: Vec<constructs::Cost>,
+    triad: Vec<Bandwidth>,
+    constructs: Vec<Cost>,
 }
 
 /// Measures, prints and stores.
@@ -59,18 +61,14 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
 fn checked(arguments: &Arguments) -> Result<(Nodes, Vec<usize>), String> {
     arguments.json.as_ref().map_or(Ok(()), |path| files::writable("--json", path))?;
     let most = cpus::in_order_of_use().len();
-    let mut sizes =
-        arguments.bees.iter().map(|size| sizes::checked_size("--bees", *size, most)).collect::<Result<Vec<_>, _>>()?;
-    sizes.sort_unstable();
-    sizes.dedup();
-    let nodes = Nodes::read()?;
-    Ok((nodes, if sizes.is_empty() { default_sizes(most) } else { sizes }))
+    let sizes = chosen_sizes("--bees", &arguments.bees, most)?;
+    Ok((Nodes::read()?, sizes))
 }
 
 fn measure(arguments: &Arguments, nodes: &Nodes, sizes: &[usize]) -> Result<Findings, String> {
     let array_bytes = arguments.size.map_or_else(|| nodes.array_bytes(), |mebibytes| mebibytes << 20);
     Ok(Findings {
-        machine: Machine::read_name(),
+        machine: machine::processor(),
         memory_nodes: nodes.with_memory().collect(),
         array_bytes,
         triad: triad::measure(nodes, array_bytes as usize / size_of::<f64>(), arguments.rounds.into()),
@@ -80,11 +78,47 @@ fn measure(arguments: &Arguments, nodes: &Nodes, sizes: &[usize]) -> Result<Find
 
 /// Whether everything could be measured.
 fn report(arguments: &Arguments, findings: &Findings) -> Result<bool, String> {
-    print!("{}", table::text(findings));
+    print!("{}", text(findings));
     if let Some(path) = &arguments.json {
-        let text = serde_json::to_string(findings)
-            .map_err(|error| format!("the figures cannot be written as JSON: {error}"))?;
-        files::write("--json", path, &text)?;
+        files::write_json("--json", path, findings)?;
     }
     Ok(findings.triad.iter().all(|bandwidth| bandwidth.refused.is_none()))
+}
+
+fn text(findings: &Findings) -> String {
+    let one = findings.memory_nodes.len() < 2;
+    let only = if one { "This machine has one node with memory: there is nothing remote.\n" } else { "" };
+    let of_triads = ["threads on", "of them", "memory", "GB/s", "middle half", "pages on nodes"];
+    let of_constructs =
+        ["order", "shape", "bees", "nodes", "caches", "region", "barrier", "shrink to it", "first region", "grow back"];
+    format!(
+        "STREAM triad, 3 arrays of {} MiB, in GB/s\n{}\n{only}\na hive of all CPUs that has shrunk, by the order in \
+         which it gives up its places and by the shape in which it starts and meets\n{}\n",
+        findings.array_bytes >> 20,
+        aligned(of_triads.map(str::to_owned), findings.triad.iter().map(triad), &[0]).trim_fmt(),
+        aligned(of_constructs.map(str::to_owned), findings.constructs.iter().map(construct), &[0, 1]).trim_fmt()
+    )
+}
+
+fn triad(bandwidth: &Bandwidth) -> [String; 6] {
+    let Bandwidth { threads, cpus, memory, median, lower_quartile, upper_quartile, pages, refused } = bandwidth;
+    let [figure, spread, pages] = match refused {
+        Some(reason) => ["-".to_owned(), "-".to_owned(), reason.clone()],
+        None => {
+            let pages = pages.iter().map(|(node, count)| format!("{node}: {count}")).collect::<Vec<_>>().join(", ");
+            [number(*median), format!("{} - {}", number(*lower_quartile), number(*upper_quartile)), pages]
+        }
+    };
+    [threads.clone(), cpus.len().to_string(), memory.clone(), figure, spread, pages]
+}
+
+fn construct(cost: &Cost) -> Vec<String> {
+    let time = |nanoseconds| amount(nanoseconds, Unit::Nanoseconds);
+    let changes = match cost.resize {
+        Some(Resize { shrink_ns, first_region_ns, grow_ns }) => [shrink_ns, first_region_ns, grow_ns].map(time),
+        None => [const { String::new() }; 3],
+    };
+    let counts = [cost.bees, cost.nodes, cost.caches].map(|count| count.to_string());
+    let times = [cost.region_ns, cost.barrier_ns].map(time);
+    [cost.order.clone(), cost.shape.clone()].into_iter().chain(counts).chain(times).chain(changes).collect()
 }

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::thread;
 
-use hive::{Hive, NumaVec, Pin, Placement, Schedule};
+use hive::{Hive, NumaVec, Placement, Schedule};
 use serde::Serialize;
 
 use super::nodes::Nodes;
+use crate::catalog::RuntimeId;
 use crate::kernels::triad::{SCALAR, triad};
 use crate::measure::timing::nanoseconds;
+use crate::runtimes::hive::HiveTeam;
 use crate::stats::Spread;
 
 /// Triads over the same memory; one more runs before them and does not count.
@@ -88,10 +90,7 @@ fn setups(nodes: &Nodes) -> Vec<(Bandwidth, Placement<'static>)> {
 
 /// On a thread of its own, which becomes the queen and is bound.
 fn in_hive<T: Send>(cpus: &[usize], work: impl FnOnce(&Hive) -> Result<T, String> + Send) -> Result<T, String> {
-    let queen = || {
-        let hive = Hive::builder().bees(cpus.len()).pin(Pin::Cpus(cpus.to_vec())).pin_queen(true).build();
-        work(&hive.map_err(|error| format!("no hive: {error}"))?)
-    };
+    let queen = || HiveTeam::host(RuntimeId::Hive, cpus, None, |team| work(&team.hive))?;
     thread::scope(|scope| scope.spawn(queen).join().map_err(|_| "the queen panicked".to_owned())?)
 }
 

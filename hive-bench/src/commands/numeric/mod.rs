@@ -4,22 +4,22 @@
 mod loops;
 mod programs;
 pub(crate) mod runner;
-mod scene;
-mod table;
 
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, value_parser};
+use serde::{Deserialize, Serialize};
 
 use crate::commands::crowd::busy::Busy;
 use crate::commands::crowd::seconds;
+use crate::report::tables::{aligned, number, or_dash};
 use crate::run::own_process;
-use crate::run::rounds::Rounds;
+use crate::run::rounds::{self, Rounds};
+use crate::stats::{Spread, median};
 use crate::system::exit::{Outcome, fine_if};
-use crate::system::machine::Machine;
+use crate::system::machine;
 use programs::Name;
 use runner::{Job, Measured};
-use scene::{Scene, Way, name};
 
 /// What is measured, and for how long.
 #[derive(Debug, Args)]
@@ -41,38 +41,21 @@ pub(crate) struct Arguments {
     scene: Vec<Scene>,
 }
 
-/// A program in a scene, with what was measured in each round, a figure for each way.
-struct Row {
-    program: Name,
-    scene: Scene,
-    rounds: Vec<Vec<Measured>>,
-}
+/// A program in a scene, with what was measured in each round, a figure for each way. There is none where that failed,
+/// and no time where the program has no such way.
+type Row = rounds::Row<(Name, Scene), Measured>;
 
 /// Measures and prints. A way that fails does not keep the others from being measured.
 pub(crate) fn main(arguments: &Arguments) -> Outcome {
-    let mut rows = rows(arguments);
+    let scenes = all_or(&arguments.scene);
+    let rows = all_or(&arguments.program).iter().flat_map(|&program| scenes.iter().map(move |&scene| (program, scene)));
     let (seconds, number) = if arguments.quick { (1e-3, 1) } else { (arguments.seconds, arguments.rounds) };
-    let each = Duration::from_secs_f64(1.2 * seconds + 0.05);
-    let rounds = Rounds { rounds: number, rows: rows.len(), ways: Way::ALL.len(), each };
-    let title =
-        |row: usize, way: usize| format!("{:?}: {}, {}", Way::ALL[way], name(rows[row].program), name(rows[row].scene));
-    let (all, fine) = rounds.measure(title, |row, way| {
-        let Row { program, scene, .. } = rows[row];
-        measure(&Job { program, scene, way: Way::ALL[way], seconds })
-    });
-    for (row, rounds) in rows.iter_mut().zip(all) {
-        row.rounds = rounds.into_iter().map(|round| round.into_iter().map(Option::flatten).collect()).collect();
-    }
-    print!("{}", table::text(&Machine::read_name(), &rows));
+    let rounds = Rounds { rounds: number, each: Duration::from_secs_f64(1.2 * seconds + 0.05) };
+    let title = |(program, scene): (Name, Scene), way: Way| format!("{way:?}: {}, {}", name(program), name(scene));
+    let (rows, fine) =
+        rounds.measure(rows, &Way::ALL, title, |(program, scene), way| measure(&Job { program, scene, way, seconds }));
+    print!("{}", text(&machine::processor(), &rows));
     fine_if(fine)
-}
-
-/// The rows, still empty.
-fn rows(arguments: &Arguments) -> Vec<Row> {
-    let programs = all_or(&arguments.program);
-    let of_program =
-        |&program: &Name| all_or(&arguments.scene).iter().map(move |&scene| Row { program, scene, rounds: Vec::new() });
-    programs.iter().flat_map(of_program).collect()
 }
 
 fn all_or<T: ValueEnum>(chosen: &[T]) -> &[T] {
@@ -85,4 +68,145 @@ fn measure(job: &Job) -> Result<Measured, String> {
     let measured = own_process::ask("numeric-runner", job, job.seconds)?;
     busy.as_mut().map_or(Ok(()), Busy::is_still_there)?;
     Ok(measured)
+}
+
+/// What else goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub(crate) enum Scene {
+    /// Nothing
+    Alone,
+    /// A busy process, bound to no CPU
+    Free,
+    /// The program itself uses Rayon: before each run, and before every eighth loop
+    Rayon,
+}
+
+/// Who runs the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Way {
+    Plain,
+    Rayon,
+    /// A hive, loop after loop.
+    Loops,
+    /// A hive, in one region.
+    Region,
+}
+
+impl Way {
+    pub(super) const ALL: [Self; 4] = [Self::Plain, Self::Rayon, Self::Loops, Self::Region];
+}
+
+/// As on the command line.
+pub(super) fn name(value: impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// A ratio within a round, because the machine is not the same in all of them.
+type Ratio = fn(&[Option<Measured>]) -> Measured;
+
+const COLUMNS: [(&str, Ratio); 5] = [
+    ("rayon", |round| ratio(of(round, Way::Rayon), of(round, Way::Plain))),
+    ("loops", |round| ratio(of(round, Way::Loops), of(round, Way::Plain))),
+    ("region", |round| ratio(of(round, Way::Region), of(round, Way::Plain))),
+    ("loops / better", |round| ratio(of(round, Way::Loops), better(round))),
+    ("region / better", |round| ratio(of(round, Way::Region), better(round))),
+];
+/// The column whose worst is told.
+const JUDGED: usize = 3;
+
+fn of(round: &[Option<Measured>], way: Way) -> Measured {
+    round.get(way as usize).copied().flatten().flatten()
+}
+
+/// The better of plain loops and Rayon.
+fn better(round: &[Option<Measured>]) -> Measured {
+    Some(of(round, Way::Plain)?.min(of(round, Way::Rayon)?))
+}
+
+fn ratio(one: Measured, other: Measured) -> Measured {
+    Some(one? / other?)
+}
+
+fn spread((_, rounds): &Row, column: usize) -> Option<Spread> {
+    let ratios: Vec<f64> = rounds.iter().filter_map(|round| COLUMNS[column].1(round)).collect();
+    Spread::of(&ratios)
+}
+
+/// A row for each program and scene, then one for each scene with the means, and a line with the worst.
+fn text(machine: &str, rows: &[Row]) -> String {
+    let header = ["program", "scene", "plain, ms"].into_iter().chain(COLUMNS.map(|(title, _)| title));
+    let line = |first: [String; 3], figure: &dyn Fn(usize) -> Option<String>| {
+        first.into_iter().chain((0..COLUMNS.len()).map(|column| or_dash(figure(column)))).collect::<Vec<_>>()
+    };
+    let programs = rows.iter().map(|row| {
+        let ((program, scene), rounds) = row;
+        let plain: Vec<f64> = rounds.iter().filter_map(|round| of(round, Way::Plain)).collect();
+        let first = [name(*program), name(*scene), or_dash(median(&plain).map(number))];
+        line(first, &|column| spread(row, column).map(cell))
+    });
+    let scenes = Scene::value_variants().iter().filter(|scene| rows.iter().any(|((_, of), _)| of == *scene));
+    let means = scenes.map(|&scene| {
+        let first = ["mean".to_owned(), name(scene), String::new()];
+        line(first, &|column| mean(rows, scene, column).map(|mean| format!("{mean:.2}")))
+    });
+    let table = aligned(header.map(str::to_owned), programs.chain(means), &[0, 1]).trim_fmt();
+    format!(
+        "milliseconds of a program on {machine} by plain loops, and what Rayon, a hive's loops and one region of a \
+         hive take as a multiple of that, or of the better of plain loops and Rayon; medians over the rounds with \
+         their middle half, and geometric means of these\n{}\n{}",
+        table,
+        worst(rows)
+    )
+}
+
+fn cell(spread: Spread) -> String {
+    format!("{:.2} ({:.2}-{:.2})", spread.median, spread.lower_quartile, spread.upper_quartile)
+}
+
+/// The geometric mean of the programs in a scene.
+fn mean(rows: &[Row], scene: Scene, column: usize) -> Option<f64> {
+    let in_scene = rows.iter().filter(|((_, of), _)| *of == scene);
+    let logarithms: Vec<f64> = in_scene.filter_map(|row| Some(spread(row, column)?.median.ln())).collect();
+    (!logarithms.is_empty()).then(|| (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp())
+}
+
+fn worst(rows: &[Row]) -> String {
+    let all = rows.iter().filter_map(|row| Some((spread(row, JUDGED)?.median, row)));
+    all.max_by(|one, other| one.0.total_cmp(&other.0)).map_or_else(String::new, |(worst, ((program, scene), _))| {
+        let (program, scene) = (name(*program), name(*scene));
+        format!("worst: a hive's loops take {worst:.2} of the better of plain loops and Rayon in {program}, {scene}\n")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_taken_within_rounds_and_the_worst_is_told() {
+        let row = |program, scene, rounds: Vec<Vec<Measured>>| -> Row {
+            ((program, scene), rounds.into_iter().map(|round| round.into_iter().map(Some).collect()).collect())
+        };
+        let rows = [
+            // The better is Rayon in one round, and the plain loop in the other.
+            row(
+                Name::Lu,
+                Scene::Alone,
+                vec![vec![Some(4.0), Some(2.0), Some(3.0), None], vec![Some(4.0), Some(8.0), Some(6.0), None]],
+            ),
+            row(Name::Heat, Scene::Alone, vec![vec![Some(2.0), Some(4.0), Some(1.0), Some(3.0)]]),
+            row(Name::Heat, Scene::Free, vec![vec![Some(2.0), None, Some(9.0), Some(3.0)]]),
+        ];
+        let text = text("a machine", &rows);
+        let line = |number: usize| text.lines().nth(number).unwrap_or_default().split_whitespace().collect::<Vec<_>>();
+        assert!(text.lines().next().is_some_and(|line| line.contains("a machine")), "{text}");
+        assert_eq!(line(2)[..5], ["lu", "alone", "4.00", "1.25", "(0.88-1.62)"], "{text}");
+        assert_eq!(line(2)[7..], ["-", "1.50", "(1.50-1.50)", "-"], "{text}");
+        assert_eq!(line(4)[3..6], ["-", "4.50", "(4.50-4.50)"], "{text}");
+        // The mean of 1.5 and 0.5.
+        assert_eq!(line(5), ["mean", "alone", "1.58", "0.75", "1.50", "0.87", "1.50"], "{text}");
+        assert_eq!(line(6), ["mean", "free", "-", "4.50", "1.50", "-", "-"], "{text}");
+        assert!(line(7).join(" ").ends_with("take 1.50 of the better of plain loops and Rayon in lu, alone"), "{text}");
+        assert_eq!(worst(&[]), "");
+    }
 }

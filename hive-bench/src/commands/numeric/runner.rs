@@ -12,7 +12,7 @@ use super::loops::{BesideRayon, Loops, Plain, Rayon, use_rayon};
 use super::programs::steps::InSteps;
 use super::programs::{Name, Program};
 use super::programs::{decode, heat, lattice, lu, options, product, red_black, sort, triangle, wavefront};
-use super::scene::{Scene, Way};
+use super::{Scene, Way};
 use crate::run::own_process;
 use crate::system::exit::Outcome;
 

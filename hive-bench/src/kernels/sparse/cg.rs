@@ -2,13 +2,14 @@
 //! solution is known. Exactly as many iterations are done as are asked for, even if `x` is good enough before, so that
 //! all runtimes do the same work.
 
+use std::sync::Mutex;
+
 use super::Placed;
-use super::in_c::{Matrix, Vectors, hb_advance_part, hb_multiply_and_dot_part, hb_turn_part};
+use super::placed::{Matrix, Vectors, hb_advance_part, hb_multiply_and_dot_part, hb_turn_part};
 use crate::kernels::disjoint::Disjoint;
 use crate::matrix::Csr;
-use crate::runtimes::Runtime;
 use crate::runtimes::loops::Loops;
-use crate::runtimes::team_thread::TeamThread;
+use crate::runtimes::{Runtime, TeamBody, TeamThread};
 
 /// `A x = b` on the way to its solution.
 pub(crate) struct System {
@@ -119,8 +120,20 @@ impl System {
         Ok(())
     }
 
-    /// For runtimes with a barrier: what the threads of one region work on, and where they begin.
-    pub(crate) fn shares(&mut self) -> Shares<'_> {
+    /// For runtimes with a barrier: all iterations in one region, with the steps in Rust or in C.
+    pub(crate) fn in_one_region<const IN_C: bool>(
+        &mut self,
+        team: &mut impl Runtime,
+        iterations: u64,
+    ) -> Result<(), String> {
+        let begin = self.scalars;
+        let all = Iterations::<IN_C> { shares: self.shares(), begin, iterations, end: Mutex::new(Ok(begin)) };
+        team.one_region(&all)?;
+        self.scalars = all.end.into_inner().expect("nobody panics with it")?;
+        Ok(())
+    }
+
+    fn shares(&mut self) -> Shares<'_> {
         Shares {
             placed: &self.placed,
             x: Disjoint::new(&mut self.x),
@@ -131,8 +144,28 @@ impl System {
     }
 }
 
+/// All iterations, for the threads of one region.
+struct Iterations<'a, const IN_C: bool> {
+    shares: Shares<'a>,
+    begin: Scalars,
+    iterations: u64,
+    /// What the first thread comes to, which is the same for all.
+    end: Mutex<Result<Scalars, String>>,
+}
+
+#[expect(unsafe_code, reason = "several threads write the vectors")]
+impl<const IN_C: bool> TeamBody for Iterations<'_, IN_C> {
+    unsafe fn run(&self, thread: &impl TeamThread) {
+        // SAFETY: the caller's promise. A system has a block for each thread, and nobody else uses the vectors.
+        let end = unsafe { self.shares.iterate::<IN_C>(thread, self.begin, self.iterations) };
+        if thread.id() == 0 {
+            *self.end.lock().expect("nobody panics with it") = end;
+        }
+    }
+}
+
 /// The vectors of a system, handed out by blocks of rows.
-pub(crate) struct Shares<'a> {
+struct Shares<'a> {
     placed: &'a Placed,
     x: Disjoint<'a>,
     r: Disjoint<'a>,
@@ -208,7 +241,7 @@ impl Shares<'_> {
     /// # Safety
     /// There are as many threads as blocks. Each calls this once, all in the same region, and no other thread uses the
     /// vectors.
-    pub(crate) unsafe fn iterate<const IN_C: bool>(
+    unsafe fn iterate<const IN_C: bool>(
         &self,
         thread: &impl TeamThread,
         mut scalars: Scalars,
@@ -280,9 +313,9 @@ fn subtract(r: &mut [f64], step: f64, q: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::kernel::Kernels;
     use crate::matrix::{Entry, Laplacian, Symmetry};
     use crate::runtimes::sequential::Sequential;
-    use crate::runtimes::solve::Solve;
     use crate::runtimes::std_scope::StdScope;
 
     #[test]

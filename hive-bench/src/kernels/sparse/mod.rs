@@ -3,11 +3,10 @@
 
 mod cg;
 mod check;
-mod in_c;
 mod placed;
 mod spmv;
 
-pub(crate) use cg::{Scalars, Shares, System};
+pub(crate) use cg::System;
 pub(crate) use check::largest_error;
 pub(crate) use placed::Placed;
 pub(crate) use spmv::Product;

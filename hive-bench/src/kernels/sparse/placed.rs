@@ -1,8 +1,8 @@
-//! A matrix as a team works on it.
+//! A matrix as a team works on it, in Rust and in `c/kernels/sparse.c`.
 
 use std::ops::Range;
 
-use crate::kernels::disjoint::Disjoint;
+use crate::kernels::shares::placed_by;
 use crate::matrix::Csr;
 use crate::runtimes::Runtime;
 
@@ -18,9 +18,9 @@ impl Placed {
     pub(crate) fn new(runtime: &mut impl Runtime, matrix: &Csr) -> Self {
         let bounds = blocks(matrix, runtime.threads());
         let numbers: Vec<usize> = bounds.iter().map(|row| matrix.starts()[*row]).collect();
-        let indices = array(runtime, &numbers, |number| matrix.indices()[number]);
-        let values = array(runtime, &numbers, |number| matrix.values()[number]);
-        let mut starts = array(runtime, &bounds, |row| matrix.starts()[row]);
+        let indices = placed_by(runtime, &numbers, |number| matrix.indices()[number]);
+        let values = placed_by(runtime, &numbers, |number| matrix.values()[number]);
+        let mut starts = placed_by(runtime, &bounds, |row| matrix.starts()[row]);
         starts.push(matrix.nonzeros());
         Self { matrix: Csr::from_arrays(matrix.columns(), starts, indices, values), bounds }
     }
@@ -45,7 +45,7 @@ impl Placed {
 
     /// A vector with a number for each row, touched first by the thread that has the row.
     pub(crate) fn vector(&self, runtime: &mut impl Runtime, value: impl Fn(usize) -> f64 + Sync) -> Vec<f64> {
-        array(runtime, &self.bounds, value)
+        placed_by(runtime, &self.bounds, value)
     }
 }
 
@@ -58,26 +58,40 @@ fn blocks(matrix: &Csr, threads: usize) -> Vec<usize> {
     bounds
 }
 
-/// An array of which thread i computes the items from the i-th bound to the next.
-fn array<T: Copy + Default + Send + Sync>(
-    runtime: &mut impl Runtime,
-    bounds: &[usize],
-    value: impl Fn(usize) -> T + Sync,
-) -> Vec<T> {
-    // There is room for one more item, so that a last bound can be pushed without moving the array. The array is all
-    // zeros, because the system provides such memory only when it is touched.
-    let mut array = vec![T::default(); bounds[bounds.len() - 1] + 1];
-    let threads = runtime.threads();
-    let whole = Disjoint::new(&mut array);
-    runtime.region(threads, |thread_id| {
-        let range = bounds[thread_id]..bounds[thread_id + 1];
-        // SAFETY: bounds ascend, so each thread has a part of its own.
-        #[expect(unsafe_code, reason = "several threads write one array")]
-        let part = unsafe { whole.part(range.clone()) };
-        part.iter_mut().zip(range).for_each(|(item, index)| *item = value(index));
-    });
-    array.pop();
-    array
+/// A matrix as C sees it. It is used no longer than the one that it is made of.
+#[repr(C)]
+pub(super) struct Matrix {
+    blocks: usize,
+    bounds: *const usize,
+    starts: *const usize,
+    indices: *const u32,
+    values: *const f64,
+}
+
+impl Matrix {
+    pub(super) fn of(placed: &Placed) -> Self {
+        let matrix = placed.matrix();
+        let [bounds, starts] = [placed.bounds(), matrix.starts()].map(<[usize]>::as_ptr);
+        let (indices, values) = (matrix.indices().as_ptr(), matrix.values().as_ptr());
+        Self { blocks: placed.blocks(), bounds, starts, indices, values }
+    }
+}
+
+/// What conjugate gradients write.
+#[repr(C)]
+pub(super) struct Vectors {
+    pub(super) x: *mut f64,
+    pub(super) r: *mut f64,
+    pub(super) p: *mut f64,
+    pub(super) q: *mut f64,
+}
+
+#[expect(unsafe_code, reason = "functions in C")]
+unsafe extern "C" {
+    pub(super) fn hb_multiply_part(matrix: *const Matrix, x: *const f64, y: *mut f64, begin: usize, end: usize);
+    pub(super) fn hb_multiply_and_dot_part(matrix: *const Matrix, vectors: *const Vectors, block: usize) -> f64;
+    pub(super) fn hb_advance_part(matrix: *const Matrix, vectors: *const Vectors, step: f64, block: usize) -> f64;
+    pub(super) fn hb_turn_part(matrix: *const Matrix, vectors: *const Vectors, kept: f64, block: usize);
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! answer is the same to the last bit.
 
 use super::Placed;
-use super::in_c::{Matrix, hb_multiply_part};
+use super::placed::{Matrix, hb_multiply_part};
 use crate::kernels::disjoint::Disjoint;
 use crate::kernels::kernel::{Kernel, checksum};
 use crate::matrix::Csr;
@@ -27,28 +27,26 @@ impl Product {
 
 impl Kernel for Product {
     /// Products.
-    fn run<const IN_C: bool>(&mut self, by: &mut impl Loops, steps: u64) {
+    fn step<const IN_C: bool>(&mut self, by: &mut impl Loops) {
         let Self { placed, x, y } = self;
-        for _ in 0..steps {
-            let y = Disjoint::new(y);
-            by.blocks(placed.blocks(), |blocks| {
-                if IN_C {
-                    let matrix = Matrix::of(placed);
-                    // SAFETY: a matrix with its blocks, and vectors with a number for each column and for each row; a
-                    // loop hands out each block once.
-                    #[expect(unsafe_code, reason = "a loop in C")]
-                    return unsafe {
-                        hb_multiply_part(&raw const matrix, x.as_ptr(), y.pointer(), blocks.start, blocks.end)
-                    };
-                }
-                for rows in blocks.map(|block| placed.rows(block)) {
-                    // SAFETY: a loop hands out each block once.
-                    #[expect(unsafe_code, reason = "several threads write one array")]
-                    let part = unsafe { y.part(rows.clone()) };
-                    placed.matrix().multiply(part, x, rows);
-                }
-            });
-        }
+        let y = Disjoint::new(y);
+        by.blocks(placed.blocks(), |blocks| {
+            if IN_C {
+                let matrix = Matrix::of(placed);
+                // SAFETY: a matrix with its blocks, and vectors with a number for each column and for each row; a
+                // loop hands out each block once.
+                #[expect(unsafe_code, reason = "a loop in C")]
+                return unsafe {
+                    hb_multiply_part(&raw const matrix, x.as_ptr(), y.pointer(), blocks.start, blocks.end)
+                };
+            }
+            for rows in blocks.map(|block| placed.rows(block)) {
+                // SAFETY: a loop hands out each block once.
+                #[expect(unsafe_code, reason = "several threads write one array")]
+                let part = unsafe { y.part(rows.clone()) };
+                placed.matrix().multiply(part, x, rows);
+            }
+        });
     }
 
     /// Whether the last product is right.

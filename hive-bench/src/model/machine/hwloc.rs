@@ -6,9 +6,9 @@ use hwlocality::Topology;
 use hwlocality::object::TopologyObject;
 use hwlocality::object::types::ObjectType;
 
-use super::Cpu;
+use crate::system::topology::Place;
 
-pub(super) fn read(description: &str) -> Result<Vec<Cpu>, String> {
+pub(super) fn read(description: &str) -> Result<Vec<Place>, String> {
     // A synthetic description has a colon in its first word, as in "pack:2", and is no file.
     let builder = if description.contains(':') && !Path::new(description).exists() {
         Topology::builder().from_synthetic(description).map_err(|error| format!("no synthetic description: {error}"))
@@ -23,21 +23,23 @@ pub(super) fn read(description: &str) -> Result<Vec<Cpu>, String> {
     };
     let topology = builder?.build().map_err(|error| format!("hwloc cannot make a machine of it: {error}"))?;
     let nodes: Vec<_> = topology.objects_with_type(ObjectType::NUMANode).collect();
-    let cpus: Vec<Cpu> =
+    let cpus: Vec<Place> =
         topology.objects_with_type(ObjectType::PU).filter_map(|pu| describe(&topology, &nodes, pu)).collect();
     if cpus.is_empty() { Err("hwloc finds no CPU in it".to_owned()) } else { Ok(cpus) }
 }
 
-fn describe(topology: &Topology, nodes: &[&TopologyObject], pu: &TopologyObject) -> Option<Cpu> {
-    let os_index = pu.os_index()?;
+fn describe(topology: &Topology, nodes: &[&TopologyObject], pu: &TopologyObject) -> Option<Place> {
+    let cpu = pu.os_index()?;
     let core = pu.first_ancestor_with_type(ObjectType::Core).unwrap_or(pu);
     let package = pu.first_ancestor_with_type(ObjectType::Package).unwrap_or_else(|| topology.root_object());
     // Memory at a higher place is local to more CPUs.
-    let local = nodes.iter().filter(|node| node.cpuset().is_some_and(|cpus| cpus.is_set(os_index)));
+    let local = nodes.iter().filter(|node| node.cpuset().is_some_and(|cpus| cpus.is_set(cpu)));
     let node = local.min_by_key(|node| weight(node)).copied().unwrap_or(package);
-    let key = TopologyObject::global_persistent_index;
+    // Any names, equal for CPUs of the same unit.
+    let key = |object: &TopologyObject| object.global_persistent_index() as usize;
     let cluster = last_cache(core).unwrap_or(package);
-    Some(Cpu { os_index, core: key(core), cluster: key(cluster), node: key(node), package: key(package) })
+    let [core, cluster] = [core, cluster].map(|object| key(object).to_string());
+    Some(Place { cpu, core, cluster: Some(cluster), node: Some(key(node)), package: Some(key(package)) })
 }
 
 /// As hive has it: the outermost cache below the package, if it is of the third level or several cores share it.

@@ -6,12 +6,12 @@ use crossbeam_utils::CachePadded;
 use hive::{Bee, Loop, Ordered, Reduction, Schedule};
 
 use crate::catalog::{Construct, ITERATIONS};
-use crate::runtimes::constructs::{Constructs, Delay, check};
+use crate::runtimes::constructs::{Delay, check};
 
 use super::HiveTeam;
 
-impl Constructs for HiveTeam {
-    fn constructs(&mut self, construct: Construct, times: u64, delay: Delay) -> Result<(), String> {
+impl HiveTeam {
+    pub(super) fn run_constructs(&self, construct: Construct, times: u64, delay: Delay) -> Result<(), String> {
         // What the workers read lies in cache lines of its own, as the global variables of the programs in C do. If it
         // lay among the queen's variables, then in some builds she would write to the same line meanwhile, and each
         // region or round would take a transfer longer.
@@ -37,9 +37,7 @@ impl Constructs for HiveTeam {
         }
         Ok(())
     }
-}
 
-impl HiveTeam {
     fn iterations(&self) -> usize {
         self.threads * ITERATIONS as usize
     }

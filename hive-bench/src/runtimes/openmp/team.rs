@@ -4,18 +4,16 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::Range;
 
-use super::environment::expect_library;
+use super::expect_library;
 use crate::catalog::RuntimeId;
 use crate::catalog::{Construct, ITERATIONS};
 use crate::kernels::kernel::{Kernel, Kernels};
 use crate::kernels::recursion::Recursion;
-use crate::kernels::sparse::{Scalars, Shares, System};
-use crate::kernels::{disjoint::Disjoint, jacobi};
-use crate::runtimes::constructs::{Constructs, Delay, check};
+use crate::kernels::sparse::System;
+use crate::runtimes::constructs::{Delay, check};
 use crate::runtimes::loops::Loops;
-use crate::runtimes::solve::{OneRegion, Solve, in_one_region, iterate_by_barrier};
 use crate::runtimes::tasks::Tasks;
-use crate::runtimes::{CANNOT, Runtime, jacobi_thread};
+use crate::runtimes::{CANNOT, Runtime, TeamBody};
 
 /// The body of a loop: context, begin and end of a part.
 type Part = extern "C" fn(*const c_void, usize, usize);
@@ -153,15 +151,11 @@ impl Runtime for OpenMp {
         Ok(())
     }
 
-    fn jacobi_one_region(&mut self, steps: u64, plates: &mut jacobi::Plates) -> Result<(), String> {
-        let threads = self.threads;
-        let (even, odd) = (Disjoint::new(&mut plates.even), Disjoint::new(&mut plates.odd));
-        self.region(threads, |id| jacobi_thread(id, threads, steps, [&even, &odd], || hb_barrier()));
+    fn one_region(&mut self, body: &impl TeamBody) -> Result<(), String> {
+        self.region_by_barrier(|| hb_barrier(), body);
         Ok(())
     }
-}
 
-impl Constructs for OpenMp {
     fn constructs(&mut self, construct: Construct, times: u64, delay: Delay) -> Result<(), String> {
         let iterations = self.threads as u64 * ITERATIONS;
         // SAFETY: numbers, and a function that may be called by any thread.
@@ -175,22 +169,9 @@ impl Kernels for OpenMp {
     fn run(&mut self, kernel: &mut impl Kernel, steps: u64) {
         kernel.run::<true>(&mut Team(self.size()), steps);
     }
-}
 
-impl Solve for OpenMp {
     fn solve(&mut self, system: &mut System, iterations: u64) -> Result<(), String> {
-        in_one_region::<true>(self, system, iterations)
-    }
-}
-
-impl OneRegion for OpenMp {
-    fn iterate<const IN_C: bool>(
-        &mut self,
-        shares: &Shares<'_>,
-        begin: Scalars,
-        iterations: u64,
-    ) -> Result<Scalars, String> {
-        iterate_by_barrier::<IN_C>(self, || hb_barrier(), shares, begin, iterations)
+        system.in_one_region::<true>(self, iterations)
     }
 }
 
