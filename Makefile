@@ -28,11 +28,11 @@ bench: setup
 test: export CARGO_INCREMENTAL ?= 0
 test: export CARGO_PROFILE_DEV_DEBUG ?= none
 test: setup
-	$(CARGO) test --workspace $$(.ci/features all)
+	.ci/tests --workspace $$(.ci/features all)
 	.ci/test-without-hwloc
-	$(CARGO) test --manifest-path rayon-core/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/rayon-core
-	$(CARGO) test --manifest-path spindle/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/spindle
-	$(CARGO) test --manifest-path thread-tree/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/thread-tree
+	.ci/tests --manifest-path rayon-core/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/rayon-core
+	.ci/tests --manifest-path spindle/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/spindle
+	.ci/tests --manifest-path thread-tree/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/thread-tree
 
 check:
 	@.ci/check $(FILE)

@@ -42,9 +42,8 @@ pub(crate) use crate::sys::stack_room::{has_stack_room, run_late, run_late_in_yi
 pub(crate) use crate::sys::stderr::abort_with_message;
 pub(crate) use crate::sys::steal_pacing::StealPacing;
 pub(crate) use crate::sys::thread_id::{ThreadId, current_thread_id};
-pub(crate) use crate::sys::ticks::{Deadline, ticks};
+pub(crate) use crate::sys::ticks::Deadline;
 pub(crate) use crate::sys::wait::WaitPolicy;
-pub(crate) use crate::sys::waker_avoidance::WakerAvoidance;
 
 /// Up to how many workers of a group one bee wakes by itself when a region starts. If there are more, a sleeping worker
 /// is woken first, and wakes half of the others.

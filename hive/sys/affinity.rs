@@ -39,10 +39,10 @@ pub(crate) use elsewhere::{apply, apply as apply_in_sandbox, query};
 pub(crate) use not_portable::{OtherThread, current_cpu};
 
 /// Moves the calling thread off a CPU that is among `cpus`, if it may run elsewhere. It is not bound: its mask is as
-/// before. Returns whether it was on one of `cpus`.
-pub(crate) fn migrate_off(cpus: &CpuMask) -> bool {
+/// before.
+pub(crate) fn migrate_off(cpus: &CpuMask) {
     let is_in_the_way = current_cpu().is_some_and(|cpu| cpus.contains(cpu));
-    let Some(mask) = is_in_the_way.then(query).and_then(Result::ok) else { return is_in_the_way };
+    let Some(mask) = is_in_the_way.then(query).and_then(Result::ok) else { return };
     let other_cpus = mask.difference(cpus);
     // The kernel moves the thread at once when its CPU is taken from its mask, and leaves it where it is when that
     // comes back.
@@ -50,7 +50,6 @@ pub(crate) fn migrate_off(cpus: &CpuMask) -> bool {
         // This fails only if the system has taken those CPUs away meanwhile, and then it has chosen others itself.
         let _ = apply(&mask);
     }
-    true
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]

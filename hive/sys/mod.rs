@@ -40,5 +40,4 @@ pub(crate) mod thread_id;
 pub(crate) mod thread_limits;
 pub(crate) mod ticks;
 pub(crate) mod wait;
-pub(crate) mod waker_avoidance;
 pub(crate) mod warn_once;

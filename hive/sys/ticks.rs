@@ -1,8 +1,6 @@
 //! A counter of the processor, for a thread that cannot afford to read a clock. On a core that has been idle, a clock
-//! costs the cache lines of its code and its data; this costs one instruction. Another thread finds out later how much
-//! time the counts stand for.
-//!
-//! A [`Deadline`] is a moment by this counter or by the clock.
+//! costs the cache lines of its code and its data; this costs one instruction. A [`Deadline`] is a moment by this
+//! counter or by the clock.
 
 use crate::sys::clock;
 
@@ -36,34 +34,6 @@ mod imp {
 mod imp {
     pub(crate) fn ticks() -> u64 {
         0
-    }
-}
-
-/// A moment by the counter and by a clock.
-#[derive(Clone, Copy)]
-pub(crate) struct Moment {
-    ticks: u64,
-    nanos: u64,
-}
-
-impl Moment {
-    /// Now.
-    pub(crate) fn now() -> Self {
-        Self { ticks: ticks(), nanos: clock::nanos() }
-    }
-
-    /// For how long the counter has been beyond `ticks`, in nanoseconds; not longer than since this moment. None where
-    /// there is no counter, or if it has not moved since this moment.
-    pub(crate) fn nanos_since(self, ticks: u64) -> Option<u64> {
-        self.nanos_between(ticks, Self::now())
-    }
-
-    /// The same at the moment `now`. How long a tick takes follows from the two moments.
-    fn nanos_between(self, ticks: u64, now: Self) -> Option<u64> {
-        let all_ticks = now.ticks.checked_sub(self.ticks).filter(|ticks| *ticks > 0)?;
-        let ticks = now.ticks.saturating_sub(ticks).min(all_ticks);
-        let nanos = u128::from(now.nanos.saturating_sub(self.nanos)) * u128::from(ticks) / u128::from(all_ticks);
-        u64::try_from(nanos).ok()
     }
 }
 
@@ -107,32 +77,9 @@ impl Deadline {
 #[cfg(test)]
 mod tests {
     use std::thread::sleep;
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use super::*;
-
-    #[test]
-    fn a_part_of_the_time_is_that_part_of_the_ticks() {
-        let (begin, end) = (Moment { ticks: 1_000, nanos: 50 }, Moment { ticks: 4_000, nanos: 1_050 });
-        let since = |ticks| begin.nanos_between(ticks, end);
-        assert_eq!([1_000, 2_500, 4_000].map(since), [Some(1_000), Some(500), Some(0)]);
-        assert_eq!([0, 5_000].map(since), [Some(1_000), Some(0)], "the counters of two CPUs may differ a little");
-        assert_eq!(begin.nanos_between(0, begin), None);
-        assert_eq!(end.nanos_between(0, begin), None);
-    }
-
-    #[test]
-    fn the_counter_goes_on_with_time() {
-        let (all, begin) = (Instant::now(), Moment::now());
-        sleep(Duration::from_millis(5));
-        let then = ticks();
-        sleep(Duration::from_millis(20));
-        let Some(nanos) = begin.nanos_since(then) else {
-            return assert_eq!(then, 0, "a counter that does not go on");
-        };
-        let (most, least) = (all.elapsed(), Duration::from_millis(15));
-        assert!((least..most).contains(&Duration::from_nanos(nanos)), "{nanos} ns, of {most:?} in all");
-    }
 
     #[test]
     fn a_deadline_passes_when_the_time_has_passed() {

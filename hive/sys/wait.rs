@@ -202,21 +202,13 @@ impl WaitPolicy {
         }
     }
 
-    /// Moves the calling worker off the CPU of the thread that has woken it, after it has come too late. Returns
-    /// whether it was there. A worker that is bound to one CPU stays where it is.
+    /// Moves the calling worker off the CPU of the thread that has woken a worker last, after it has come too late. A
+    /// worker that is bound stays where it is.
     #[cold]
-    pub(crate) fn leave_wakers_cpu(&self) -> bool {
-        self.wakers_cpu().is_some_and(|cpu| affinity::migrate_off(&CpuMask::from_iter([cpu])))
-    }
-
-    /// The CPU of the thread that has woken a worker last, if workers are not bound to single CPUs.
-    pub(super) fn wakers_cpu(&self) -> Option<usize> {
-        if self.binds_no_worker() { self.waker_cpu.get() } else { None }
-    }
-
-    /// The CPU that the calling bee is on, if no worker is bound to a CPU of its own.
-    pub(crate) fn cpu_of_unbound_worker(&self) -> Option<usize> {
-        if self.binds_no_worker() { affinity::current_cpu() } else { None }
+    pub(crate) fn leave_wakers_cpu(&self) {
+        if let Some(cpu) = self.waker_cpu.get().filter(|_| self.binds_no_worker()) {
+            affinity::migrate_off(&CpuMask::from_iter([cpu]));
+        }
     }
 
     /// Whether the workers are bound to no CPUs at all.

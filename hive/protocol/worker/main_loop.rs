@@ -16,10 +16,9 @@ use crate::protocol::region::stand_in::LentBody;
 use crate::protocol::region::start_line::{StartLine, StartOrder, StartWord};
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
-use crate::protocol::worker::last_cpu::TaskWake;
 use crate::protocol::worker::ran_part::RanPart;
 use crate::protocol::worker::slot::{Slot, SlotState};
-use crate::sync::{Activity, BackOff, Counter, PollTime, TimedWait, WakerAvoidance};
+use crate::sync::{Activity, BackOff, Counter, PollTime, TimedWait};
 
 /// A worker at work: bee `id` of the team, on a thread of its own.
 pub(crate) struct Worker<'h, 'c> {
@@ -46,10 +45,6 @@ pub(crate) struct Worker<'h, 'c> {
     /// Whether the worker has slept since its last region or task. (`poll_time` knows that only of sleeps before which
     /// it has read the clock.)
     has_slept: bool,
-    /// Whether it sleeps without the CPU of the thread that wakes it, if it is bound to no CPU.
-    avoidance: WakerAvoidance,
-    /// The bee that has last woken this worker for a task, if workers are bound to no CPU.
-    task_waker: Option<u32>,
     /// The number of the group in which the worker receives the starts of regions.
     group_id: u32,
     /// That group.
@@ -83,8 +78,6 @@ impl<'h, 'c> Worker<'h, 'c> {
             waited_epoch: hired_at,
             may_be_unbound: false,
             has_slept: false,
-            avoidance: WakerAvoidance::default(),
-            task_waker: None,
             group_id,
             group,
             start_line: group.start_line(),
@@ -180,18 +173,18 @@ impl<'h, 'c> Worker<'h, 'c> {
     fn come_back(&mut self) -> bool {
         self.last_epoch = self.slot.availability.come_back();
         self.is_away = false;
-        self.avoidance.note_start();
         if mem::take(&mut self.has_slept) {
             self.team.wake_delay.note_arrival();
         }
         self.is_start_pending()
     }
 
-    /// Learns from having been woken for a loop and having come too late for it.
+    /// Learns from having been woken for a loop and having come too late for it, perhaps because the kernel has queued
+    /// the worker behind the thread that has woken it.
     #[cold]
     fn note_late_arrival(&mut self) {
         self.poll_time.note_late_arrival();
-        self.avoidance.note_late_arrival(self.team.policy().leave_wakers_cpu());
+        self.team.policy().leave_wakers_cpu();
     }
 
     /// Runs this worker's part of the region of `word`. `wait`: None if that came at once. Returns whether to poll for
@@ -221,9 +214,6 @@ impl<'h, 'c> Worker<'h, 'c> {
         let part = wait.part();
         let (policy, binding) = (self.team.policy(), &self.slot.sleep_binding);
         let is_unbound = binding.is_unbound() && !binding.has_left();
-        if !ran.is_loop {
-            self.avoidance.note_region();
-        }
         let may_share_cpu = is_unbound || policy.binds_no_worker();
         if may_share_cpu {
             // The queen may be waiting for this CPU.
@@ -347,7 +337,6 @@ impl<'h, 'c> Worker<'h, 'c> {
             self.bind_again();
         }
         self.has_slept = false;
-        self.avoidance.note_task();
         self.task_context.run_with_own(task, || self.slot.is_awake() && !self.is_start_pending());
         self.team.restore_float_mode();
     }
@@ -427,32 +416,9 @@ impl<'h, 'c> Worker<'h, 'c> {
             self.team.policy().yield_core();
             return None;
         }
-        let task_wakers_cpu = self.task_waker.and_then(|bee| self.team.slot(bee).last_cpu.get());
-        self.avoidance.begin_sleep(self.team.policy(), task_wakers_cpu);
-        // A wake in the middle of a task says nothing about this sleep.
-        self.slot.last_cpu.take_wake();
         let found = self.task_context.go_to_sleep(|| self.is_start_pending());
-        self.avoidance.end_sleep();
-        if let Some(wake) = self.slot.last_cpu.take_wake() {
-            self.note_task_wake(wake);
-        }
         self.has_slept = true;
         found.or_else(|| self.task_context.leave_search_phase())
-    }
-
-    /// Learns from having been woken for a task. If the worker has interrupted its waker, that one goes on first,
-    /// unless there is something that only this worker can do.
-    fn note_task_wake(&mut self, wake: TaskWake) {
-        self.task_waker = Some(wake.waker);
-        let woken_at = self.slot.wake_request.woken_at();
-        let is_in_the_way =
-            wake.is_on_wakers_cpu && !self.avoidance.is_late(woken_at) && self.team.slot(wake.waker).is_in_task();
-        if is_in_the_way && !self.is_start_pending() && !self.team.has_mailbox_task(self.slot) {
-            // Others are woken in its place for the tasks that there are, and for those that come meanwhile.
-            self.task_context.end_search();
-            self.team.policy().yield_core();
-        }
-        self.avoidance.note_task_wake(wake.is_on_wakers_cpu, woken_at);
     }
 
     /// Whether a region that includes this worker has started. It is the part of the last check before sleep that

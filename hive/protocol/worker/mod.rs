@@ -5,7 +5,6 @@
 //! See `docs/resize.md`.
 
 pub(crate) mod availability;
-pub(crate) mod last_cpu;
 pub(crate) mod main_loop;
 pub(crate) mod nearest_sleepers;
 pub(crate) mod occupancy;

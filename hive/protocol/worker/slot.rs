@@ -32,7 +32,6 @@ use crate::protocol::region::signal::Signal;
 use crate::protocol::tasks::pool_rules::PoolRules;
 use crate::protocol::tasks::queues::LocalQueues;
 use crate::protocol::worker::availability::Availability;
-use crate::protocol::worker::last_cpu::LastCpu;
 use crate::protocol::worker::wake_range::{WakeRange, WakeRequest};
 use crate::sync::{
     ActivityCell, AtomicBool, AtomicU32, BeeCounters, Event, EventKind, Log, Ordering, Semaphore, SleepBinding,
@@ -140,8 +139,6 @@ pub(crate) struct Slot {
     pub(crate) wake_range: WakeRange,
     /// Who has woken the bee for the sake of tasks, if that was the reason, and how many others it is asked to wake.
     pub(crate) wake_request: WakeRequest,
-    /// Where the bee has last woken up for a task.
-    pub(crate) last_cpu: LastCpu,
     /// Whether the bee is idle, looks for a task, or is in the middle of one. Only the bee writes it; a thread that
     /// wants to start a nested region reads it.
     pub(crate) phase: TaskPhaseWord,
@@ -174,7 +171,6 @@ impl Slot {
             was_asleep: AtomicBool::new(false),
             wake_range: WakeRange::default(),
             wake_request: WakeRequest::default(),
-            last_cpu: LastCpu::default(),
             phase: TaskPhaseWord::default(),
             queues: LocalQueues::new(pool_rules.is_some_and(|rules| rules.is_breadth_first)),
             exchange_slots: ExchangeSlots::new(),

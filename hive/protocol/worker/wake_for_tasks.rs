@@ -10,7 +10,6 @@ use std::{array, iter};
 use crate::protocol::Team;
 use crate::protocol::tasks::deque_marks::DequeMark;
 use crate::protocol::tasks::sleep::{Notification, NotifyOutcome};
-use crate::protocol::worker::last_cpu::TaskWake;
 use crate::protocol::worker::nearest_sleepers::{NearestSleepers, nearest_of_many};
 use crate::protocol::worker::occupancy::MaybeAsleep;
 use crate::protocol::worker::slot::{Slot, SlotState};
@@ -169,10 +168,6 @@ impl Team {
                 // Step: wake others
                 self.wake_sleepers(wanted, slot.id, self.hired.count());
             }
-        }
-        if let Some(cpu) = self.policy().cpu_of_unbound_worker() {
-            let is_on_wakers_cpu = waker != slot.id && self.slot(waker).last_cpu.get() == Some(cpu);
-            slot.last_cpu.note(cpu, TaskWake { waker, is_on_wakers_cpu });
         }
     }
 

@@ -2,7 +2,7 @@
 //! woken as by a tree, and not all by one thread. `WakeRange` is for the bees of a region,
 //! `WakeRequest` for tasks. `worker/wake.rs` and `wake_for_tasks.rs` use them.
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering, ticks};
+use crate::sync::{AtomicU32, Ordering};
 
 /// The bees that the owner of this slot has to wake for a region, as soon as it has been woken itself: those of the
 /// group that it receives regions in, from the one after it up to, and without, this number. 0: none.
@@ -29,8 +29,8 @@ impl WakeRange {
     }
 }
 
-/// What a bee that is woken for the sake of tasks learns with that: which bee has woken it and when, and how many other
-/// sleepers it is asked to wake.
+/// What a bee that is woken for the sake of tasks learns with that: which bee has woken it, and how many other sleepers
+/// it is asked to wake.
 ///
 /// The thread that has won the change out of ASLEEP writes this, before it posts the semaphore. So only one thread
 /// writes it at a time, and what the bee reads never comes from another wake.
@@ -40,32 +40,23 @@ pub(crate) struct WakeRequest {
     waker: AtomicU32,
     /// How many other sleepers the bee is asked to wake.
     others: AtomicU32,
-    /// When the bee was last woken for tasks, in `ticks`.
-    woken_at: AtomicU64,
 }
 
 impl WakeRequest {
     /// Notes that bee `waker` wakes this one and asks it to wake `others` more. The caller has won the change out of
     /// ASLEEP and has not posted the semaphore yet.
     pub(crate) fn set(&self, waker: u32, others: u32) {
-        // Relaxed, all three: the post of the semaphore publishes them.
+        // Relaxed, both: the post of the semaphore publishes them.
         self.waker.store(waker + 1, Ordering::Relaxed);
         self.others.store(others, Ordering::Relaxed);
-        self.woken_at.store(ticks(), Ordering::Relaxed);
     }
 
     /// Returns the number of the waker and how many others to wake, and forgets both. None: the bee was not woken for
     /// tasks. Called by the bee when it has been woken.
     pub(crate) fn take(&self) -> Option<(u32, u32)> {
-        // Relaxed, all three: the semaphore that the bee has just waited on orders them.
+        // Relaxed, all: the semaphore that the bee has just waited on orders them.
         let waker = self.waker.load(Ordering::Relaxed).checked_sub(1)?;
         self.waker.store(0, Ordering::Relaxed);
         Some((waker, self.others.load(Ordering::Relaxed)))
-    }
-
-    /// When the bee was last woken for tasks, in `ticks`. Called by the bee itself.
-    pub(crate) fn woken_at(&self) -> u64 {
-        // Relaxed: as in `take`.
-        self.woken_at.load(Ordering::Relaxed)
     }
 }

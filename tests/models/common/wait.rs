@@ -84,14 +84,7 @@ impl WaitPolicy {
     /// In the library an unbound worker leaves the CPU of the thread that wakes it.
     pub(crate) fn note_waker(&self) {}
 
-    pub(crate) fn leave_wakers_cpu(&self) -> bool {
-        false
-    }
-
-    /// In the library an unbound worker that has been woken for a task gives way to a waker on the same CPU.
-    pub(crate) fn cpu_of_unbound_worker(&self) -> Option<usize> {
-        None
-    }
+    pub(crate) fn leave_wakers_cpu(&self) {}
 
     pub(crate) fn binds_no_worker(&self) -> bool {
         WORKERS_ARE_UNBOUND.get()
@@ -124,30 +117,6 @@ impl Spinner {
     pub(crate) fn should_check_tasks(&self) -> bool {
         true
     }
-}
-
-/// In a model each thread has its own CPU, so none is in the way of another one.
-#[derive(Default)]
-pub(crate) struct WakerAvoidance;
-
-impl WakerAvoidance {
-    pub(crate) fn note_late_arrival(&mut self, _: bool) {}
-
-    pub(crate) fn note_region(&mut self) {}
-
-    pub(crate) fn note_start(&mut self) {}
-
-    pub(crate) fn note_task(&mut self) {}
-
-    pub(crate) fn is_late(&self, _: u64) -> bool {
-        true
-    }
-
-    pub(crate) fn note_task_wake(&mut self, _: bool, _: u64) {}
-
-    pub(crate) fn begin_sleep(&mut self, _: &WaitPolicy, _: Option<usize>) {}
-
-    pub(crate) fn end_sleep(&mut self) {}
 }
 
 /// In a model a nap is a yield, after which the wait polls as at its beginning.
@@ -313,11 +282,6 @@ pub(crate) fn nap(_: Duration) {}
 
 /// Nothing to do in a model.
 pub(crate) fn serialize_poll() {}
-
-/// In a model there is no time.
-pub(crate) fn ticks() -> u64 {
-    0
-}
 
 /// A yield decides only which thread the kernel runs next, and a model tries them all.
 pub(crate) fn yield_core() {}

@@ -48,9 +48,8 @@ pub(crate) use token::{
 pub(crate) use unwinding::{is_unwinding, while_unwinding};
 pub(crate) use wait::WaitPolicy;
 pub(crate) use wait_common::{
-    BackOff, NappingSpinner, PollTime, SleepBinding, StealPacing, TimedWait, WakerAvoidance, copy_changed_words,
-    has_stack_room, nap, run_late, run_late_in_yield, serialize_poll, set_steals_are_paused, set_workers_are_unbound,
-    ticks, yield_core,
+    BackOff, NappingSpinner, PollTime, SleepBinding, StealPacing, TimedWait, copy_changed_words, has_stack_room, nap,
+    run_late, run_late_in_yield, serialize_poll, set_steals_are_paused, set_workers_are_unbound, yield_core,
 };
 
 use crate::{exploration, failure};

@@ -39,8 +39,8 @@ pub(crate) use semaphore::Semaphore;
 pub(crate) use token::{KernelThread, ThreadId, acquisitions_until_reservation, can_still_reserve, current_thread_id};
 pub(crate) use wait::WaitPolicy;
 pub(crate) use wait_common::{
-    BackOff, NappingSpinner, PollTime, SleepBinding, StealPacing, TimedWait, WakerAvoidance, copy_changed_words,
-    has_stack_room, nap, run_late, run_late_in_yield, serialize_poll, ticks, yield_core,
+    BackOff, NappingSpinner, PollTime, SleepBinding, StealPacing, TimedWait, copy_changed_words, has_stack_room, nap,
+    run_late, run_late_in_yield, serialize_poll, yield_core,
 };
 
 /// A scenario has one team.
