@@ -209,7 +209,7 @@ impl HiveSetBee<'_> {
         let passed = meet_checked(context, || context.meet());
         if passed.is_some() && self.hives() > 1 {
             // Second meeting: the leaders of all hives. Only bee 0 of each hive is a leader.
-            if context.id() > 0 || self.team.meet_leaders(context, |leader| leader.barrier()).is_some() {
+            if context.id > 0 || self.team.meet_leaders(context, |leader| leader.barrier()).is_some() {
                 // Third meeting: the bees of this hive wait here until their leader is back from the other leaders.
                 context.meet();
             }
@@ -324,6 +324,6 @@ pub(crate) fn meet_checked<R>(context: &RegionContext<'_>, meet: impl FnOnce() -
     let passed_before = context.barriers_passed();
     let result = meet();
     // A bee that is alone in its hive waits for nobody there, even when its region has failed.
-    let has_met = !context.has_failed() && (context.bees() == 1 || context.barriers_passed() > passed_before);
+    let has_met = !context.has_failed() && (context.bees == 1 || context.barriers_passed() > passed_before);
     has_met.then_some(result)
 }

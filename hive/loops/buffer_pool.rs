@@ -212,10 +212,10 @@ mod tests {
     fn a_buffer_is_as_new_when_all_have_left_it() {
         let (pool, first) = (BufferPool::new(2), Link::new());
         let buffer = pool.advance(&first, None, 2);
-        assert_eq!(pool.dispatch(buffer).queue().take(3, 5, |_| 5), Some(0..5));
+        assert_eq!(pool.dispatch(buffer).queue.take(3, 5, |_| 5), Some(0..5));
         assert_ne!(pool.advance(&first, Some(buffer), 2), buffer);
-        assert_eq!(pool.dispatch(buffer).queue().take(1, 5, |_| 5), None, "somebody is still in it");
+        assert_eq!(pool.dispatch(buffer).queue.take(1, 5, |_| 5), None, "somebody is still in it");
         pool.advance(&first, Some(buffer), 2);
-        assert_eq!(pool.dispatch(buffer).queue().take(1, 5, |_| 5), Some(0..5));
+        assert_eq!(pool.dispatch(buffer).queue.take(1, 5, |_| 5), Some(0..5));
     }
 }

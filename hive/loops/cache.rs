@@ -7,8 +7,8 @@ use std::cell::Cell;
 use crate::loops::loop_state::{DispatchKind, LoopState};
 
 thread_local! {
-    static CACHED_RANGES: Cell<Option<CachedState>> = const { Cell::new(None) };
-    static CACHED_QUEUE: Cell<Option<CachedState>> = const { Cell::new(None) };
+    /// One for each `DispatchKind`.
+    static CACHED: [Cell<Option<CachedState>>; 2] = const { [const { Cell::new(None) }; 2] };
 }
 
 /// A loop state that can be used again and again, for one round in each region. Before and after it, all words that its
@@ -33,11 +33,7 @@ pub(crate) fn put(kind: DispatchKind, state: CachedState) {
     with_cell(kind, |cell| cell.set(Some(state)));
 }
 
-/// Calls `f` with the calling thread's cell for this kind. None: the thread is ending and has dropped the cell already.
+/// Calls `f` with the calling thread's cell for this kind. None: the thread is ending and has dropped its cells.
 fn with_cell<R>(kind: DispatchKind, f: impl FnOnce(&Cell<Option<CachedState>>) -> R) -> Option<R> {
-    let cell = match kind {
-        DispatchKind::Ranges => &CACHED_RANGES,
-        DispatchKind::Queue => &CACHED_QUEUE,
-    };
-    cell.try_with(f).ok()
+    CACHED.try_with(|cells| f(&cells[kind as usize])).ok()
 }

@@ -11,7 +11,7 @@ use crate::region::split;
 /// A work range for each bee, for the schedules that steal (`Dynamic`, `Affinity`), and one queue for the schedules
 /// whose few chunks all come from one place (`Guided`, `Factoring`).
 pub(crate) struct Dispatch {
-    queue: UnitQueue,
+    pub(crate) queue: UnitQueue,
     ranges: Box<[WorkRange]>,
 }
 
@@ -30,10 +30,6 @@ impl Dispatch {
     /// The largest number of bees that a team may have.
     pub(crate) fn bees(&self) -> usize {
         self.ranges.len()
-    }
-
-    pub(crate) fn queue(&self) -> &UnitQueue {
-        &self.queue
     }
 
     /// The work range of bee `id`.

@@ -201,8 +201,8 @@ impl CommonState {
 /// at a time.
 #[expect(unsafe_code, reason = "finds the hive by the address that its team keeps")]
 fn common_state<'c>(context: &RegionContext<'c>) -> &'c CommonState {
-    let bees = context.bees().next_power_of_two();
-    let owner = context.team().owner().cast::<Shared>();
+    let bees = context.bees.next_power_of_two();
+    let owner = context.team.owner().cast::<Shared>();
     // SAFETY: `Shared::new` has given its own address to its team, which is a part of it. So it lives as long as the
     // team, which the context has borrowed for 'c.
     let shared: &'c Shared = unsafe { &*owner };

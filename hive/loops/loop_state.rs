@@ -24,8 +24,9 @@ pub(crate) struct LoopState {
     /// Written by the first bee of each region that begins a round.
     region: CachePadded<AtomicU64>,
     /// The words of the first generation. Its work ranges also record, for every generation, how many rounds their bee
-    /// has begun and which buffer the bee is in.
-    first: Dispatch,
+    /// has begun and which buffer the bee is in. A loop with a cached state, whose bees are all in the same round
+    /// anyway, uses only these.
+    pub(crate) first: Dispatch,
     /// Leads from the first generation to the buffer of the second.
     first_link: Link,
     /// The buffers of the later generations. Made when first needed: few loops are run so often in one region.
@@ -57,20 +58,15 @@ impl LoopState {
     pub(crate) fn has_finished(&self, kind: DispatchKind, round: u16) -> bool {
         match kind {
             DispatchKind::Ranges => self.first.range(0).is_in_round(round),
-            DispatchKind::Queue => self.first.queue().is_in_round(round),
+            DispatchKind::Queue => self.first.queue.is_in_round(round),
         }
-    }
-
-    /// The words for a round that is not begun by `begin_round`, because all bees are in the same one anyway.
-    pub(crate) fn only_dispatch(&self) -> &Dispatch {
-        &self.first
     }
 
     /// Begins the calling bee's next round. Returns the words to use for it, and the number that the round has in these
     /// words, from 1 on.
     pub(crate) fn begin_round(&self, context: &RegionContext<'_>) -> (&Dispatch, u16) {
         self.reset_for_region(context);
-        let (own, rounds) = (self.first.range(context.id()), rounds_per_generation());
+        let (own, rounds) = (self.first.range(context.id), rounds_per_generation());
         // The count is kept in the first generation's work range, whichever generation the bee is in.
         let rounds_before = own.count_round();
         // Rounds are numbered from 1 in each generation: new words are in round 0.
@@ -88,7 +84,7 @@ impl LoopState {
         let (dispatch, round) = self.begin_round(context);
         if !uses_range {
             // The loop of the next round may need this bee's work range, which must not skip a round.
-            dispatch.range(context.id()).publish(round, &(0..0));
+            dispatch.range(context.id).publish(round, &(0..0));
         }
         (dispatch, round)
     }
@@ -104,10 +100,10 @@ impl LoopState {
     /// in that generation.
     #[inline(never)]
     fn later_dispatch(&self, context: &RegionContext<'_>, is_new: bool) -> &Dispatch {
-        let own = self.first.range(context.id());
+        let own = self.first.range(context.id);
         let later = self.later.get_or_init(|| Box::new(BufferPool::new(self.bees())));
         if is_new {
-            own.set_buffer(later.advance(&self.first_link, own.buffer(), context.bees()));
+            own.set_buffer(later.advance(&self.first_link, own.buffer(), context.bees));
         }
         // The bee has a buffer since it came to the second generation, so the default is never used.
         own.buffer().map_or(&self.first, |buffer| later.dispatch(buffer))

@@ -30,7 +30,7 @@ impl OwnState {
     /// The words for the region of `context`. All bees of a region find the same: the first entry of their hive that is
     /// for so many bees.
     pub(crate) fn of_region(&self, context: &RegionContext<'_>) -> &LoopState {
-        let (team, bees) = (context.team(), context.bees());
+        let (team, bees) = (context.team, context.bees);
         let mut place = &self.0;
         loop {
             // Large enough for the whole team of the hive, of which this region may be using only a part.

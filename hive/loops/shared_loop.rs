@@ -200,7 +200,7 @@ impl Loop {
     pub(crate) fn run_with(&self, common: Option<&LoopState>, context: &RegionContext<'_>, body: &mut impl RangeBody) {
         match self.range_in_plain_blocks() {
             Some(range) => {
-                let (id, bees) = (context.id() as usize, self.active_bees(context.bees() as usize));
+                let (id, bees) = (context.id as usize, self.active_bees(context.bees as usize));
                 let block = if id < bees { split::block(range, id, bees) } else { 0..0 };
                 if !block.is_empty() {
                     body.run_range(block);
@@ -212,7 +212,7 @@ impl Loop {
 
     /// The same for a loop that is not in plain blocks, by calls through pointers.
     pub(crate) fn run_dealt(&self, common: Option<&LoopState>, context: &RegionContext<'_>, body: &mut dyn RangeBody) {
-        let (id, bees) = (context.id() as usize, self.active_bees(context.bees() as usize));
+        let (id, bees) = (context.id as usize, self.active_bees(context.bees as usize));
         match self.spec.schedule {
             // Blocks of owners, whose bees may be missing.
             Schedule::Static if self.spec.owners > 0 && self.spec.min_work == 0 => {
@@ -234,7 +234,7 @@ impl Loop {
             Schedule::Static | Schedule::StaticChunk(_) => {}
             // There is nobody to share with, so no shared words are needed. `Dynamic` keeps the user's chunk length,
             // which `body` may rely on; under the other schedules the whole range is one chunk.
-            schedule if context.bees() == 1 => {
+            schedule if context.bees == 1 => {
                 let chunks = self.chunks_of(if let Schedule::Dynamic(chunk) = schedule { chunk } else { usize::MAX });
                 self.run_chunks(&chunks, 0..chunks.count(), body);
             }
@@ -320,7 +320,7 @@ impl Loop {
     ) -> (&'w Dispatch, u16) {
         match (common, &self.only_round) {
             (Some(state), _) => state.begin_round_of_any_loop(context, uses_range),
-            (None, Some(cached)) => (cached.state.only_dispatch(), cached.round),
+            (None, Some(cached)) => (&cached.state.first, cached.round),
             (None, None) => self.state.of_region(context).begin_round(context),
         }
     }
@@ -375,7 +375,7 @@ impl Loop {
             Schedule::Factoring => factoring_len(next, units.count, bees),
             _ => guided_len(next, units.count, bees, min_len),
         };
-        while let Some(taken) = dispatch.queue().take(round, units.count, amount) {
+        while let Some(taken) = dispatch.queue.take(round, units.count, amount) {
             body.run_range(chunks.indices(units.chunks_of(taken)));
             context.start_if_long();
         }

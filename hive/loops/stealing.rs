@@ -61,8 +61,8 @@ impl StealingLoop<'_> {
     /// Runs all units of the bee's own block, then all units that it steals, until it finds none. `run_some` claims and
     /// runs some units of the range that it gets, and returns whether there were any.
     fn run_all(&self, mut run_some: impl FnMut(&WorkRange, &Range<u32>) -> bool) {
-        let own = self.dispatch.range(self.context.id());
-        let block = self.block_of(self.context.id());
+        let own = self.dispatch.range(self.context.id);
+        let block = self.block_of(self.context.id);
         if block.is_empty() {
             // This bee has no block. Its range must still go to this round, with nothing left: a range begins a round
             // only from the round before, so it must not skip one.
@@ -141,7 +141,7 @@ impl StealingLoop<'_> {
 
     /// The numbers of the other bees of the team, beginning with the next higher one.
     fn other_bees(&self) -> impl Iterator<Item = u32> {
-        let (own, bees) = (self.context.id(), self.context.bees());
+        let (own, bees) = (self.context.id, self.context.bees);
         (own + 1..bees).chain(0..own)
     }
 }

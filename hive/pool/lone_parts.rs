@@ -10,7 +10,9 @@
 
 use std::sync::Arc;
 
-use crate::pool::loop_costs::{LoopSize, Sharing, gain_of, is_one_to_time, is_one_to_try_alone, is_small_gain};
+use crate::pool::loop_costs::{
+    LOOPS_PER_TRIAL, LoopSize, NANOS_OF_START, Sharing, gain_of, is_one_in, is_one_to_time, is_small_gain,
+};
 use crate::pool::shared::Shared;
 use crate::protocol::region::region_context::RegionContext;
 use crate::region::nesting;
@@ -89,10 +91,12 @@ impl Shared {
         }
     }
 
-    /// Whether this loop, which gains so little by the team, is run alone for once.
+    /// Whether this loop, which gains so little by the team, is run alone for once, and timed. Beside workers, a part
+    /// of a short loop takes so much longer for the lines of memory that come from them that the whole would never be
+    /// found to be too short for a team.
     #[inline(always)]
     pub(super) fn is_one_to_try_alone(&self, gain: u64) -> bool {
-        is_one_to_try_alone(gain, || self.team.loops_of_queen())
+        gain <= 4 * NANOS_OF_START && is_one_in(LOOPS_PER_TRIAL, self.team.loops_of_queen())
     }
 
     /// The same for a loop that is too short for a team, or is tried without one.

@@ -16,13 +16,13 @@ use crate::observe::body_times::BodyTimes;
 const FORGET_ONE_IN: u64 = 8;
 
 /// To start a loop on a team that is awake, and to meet at its end, takes about so many nanoseconds.
-const NANOS_OF_START: u64 = 150;
+pub(super) const NANOS_OF_START: u64 = 150;
 
 /// Of the loops that find the team awake, and of those that are too short for it, one in so many is timed.
 const LOOPS_PER_TIMING: u64 = 16;
 
 /// Of the loops that gain little by the team, one in so many is run alone.
-const LOOPS_PER_TRIAL: u64 = 64;
+pub(super) const LOOPS_PER_TRIAL: u64 = 64;
 
 /// Whether to time the loop with this number, among the regions, the lone loops, or both.
 #[inline(always)]
@@ -33,7 +33,7 @@ pub(super) fn is_one_to_time(number: u64) -> bool {
 /// Whether this number is one of those that are drawn, one in `many`. Those that are drawn from more are drawn from
 /// fewer as well.
 #[inline(always)]
-fn is_one_in(many: u64, number: u64) -> bool {
+pub(super) fn is_one_in(many: u64, number: u64) -> bool {
     // By a hash: programs run their loops in turn, and each of these is to be drawn.
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15) < u64::MAX / many
 }
@@ -191,15 +191,6 @@ pub(crate) fn gain_of(alone: u64, bees: u32) -> u64 {
 pub(crate) fn is_small_gain(nanos: u64) -> bool {
     nanos <= NANOS_OF_START
 }
-
-/// Whether a loop that gains so little by the team is run alone for once, and timed, if `number` is its number. Beside
-/// workers, a part of a short loop takes so much longer for the lines of memory that come from them that the whole
-/// would never be found to be too short for a team.
-#[inline(always)]
-pub(super) fn is_one_to_try_alone(gain: u64, number: impl FnOnce() -> u64) -> bool {
-    gain <= 4 * NANOS_OF_START && is_one_in(LOOPS_PER_TRIAL, number())
-}
-
 /// How long one thread would take for a loop of which the queen has run a part in this time, of which she was alone for
 /// `delay` while workers were woken. All times are in nanoseconds.
 fn guess_of_all(part: u64, bees: u32, sharing: Sharing, delay: u64) -> u64 {

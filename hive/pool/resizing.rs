@@ -51,7 +51,7 @@ impl Shared {
     /// is done now, while there is a caller to return the error to.
     fn resize_after_region(self: &Arc<Self>, bees: u32, context: &RegionContext<'_>) -> Result<(), Error> {
         self.with_started_workers(bees, |start| self.team.hire(bees, start))?;
-        if context.bees() == 1 {
+        if context.bees == 1 {
             context.set_resize_at_region_end(bees);
         } else {
             // Relaxed: read in `ApplyResizeAtRegionEnd::drop`. The arrival of this bee at the end of the region
@@ -87,7 +87,7 @@ impl Shared {
         // may be that thread, or may even run this call, so such workers are not waited for. While the calling thread
         // holds the queen lock no region runs, which makes it certain that no worker is inside one.
         let is_leader =
-            nesting::with_task_context(&self.team, |context| context.is_some_and(|context| context.id() == 0));
+            nesting::with_task_context(&self.team, |context| context.is_some_and(|context| context.id == 0));
         let queen_guard = if is_leader { None } else { self.team.try_become_queen() };
         self.team.wait_until_idle_parked(is_leader || queen_guard.is_some());
     }

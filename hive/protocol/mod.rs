@@ -414,8 +414,8 @@ impl Team {
     /// Ends a bee's run of the body, in `region`, with a panic.
     #[cold]
     fn end_with_panic(&self, region: &RegionContext<'_>, payload: Payload) {
-        if let Some(unheard) = self.panics.record_panic(region.id(), region.region_key(), payload) {
-            self.poison_region(region.epoch());
+        if let Some(unheard) = self.panics.record_panic(region.id, region.region_key(), payload) {
+            self.poison_region(region.epoch);
             // The payload that nobody will see is dropped only now, after the poison has released the bees that waited
             // for this one, and while this thread still counts as a bee of the region. Its drop is the program's code
             // and may call hive.

@@ -121,7 +121,7 @@ const INLINE_SUMS: usize = 16;
 fn sum_before<T: Copy + Send + 'static>(bee: &Bee<'_>, sums: &[T], op: &impl Fn(T, T) -> T) -> Option<T> {
     let slots = bee.exchange(Operation::ParScan, None, sums)?;
     let slots_of = |id| (0..slots.count(id).unwrap_or(0)).map(move |index| (id, index));
-    (0..bee.context.id()).flat_map(slots_of).filter_map(|(id, index)| slots.value(id, index)).reduce(op)
+    (0..bee.context.id).flat_map(slots_of).filter_map(|(id, index)| slots.value(id, index)).reduce(op)
 }
 
 /// Replaces the elements of a block by their prefix sums. `before` is the sum of everything before the block; None:

@@ -51,7 +51,7 @@ impl<V: Send, M: Fn(Range<usize>) -> V + Sync> RegionBody for PlainBlocks<'_, V,
             // SAFETY: a region has exactly one bee of each number below its size, every one of them calls this once and
             // first of all, and the team has as many bees as there are slots, or one. The region ends before the
             // function that `take_results` calls does.
-            unsafe { self.slots.write_parts(context.id() as usize, context.bees() as usize, of_part) };
+            unsafe { self.slots.write_parts(context.id as usize, context.bees as usize, of_part) };
         });
     }
 }
@@ -79,22 +79,20 @@ impl Hive {
             let partial = with_abort_in_child(|| nesting::within_region(context, || map_nonempty(block, &map)));
             add_to(&mut sum, partial, op);
         });
+        let (done, is_handed_out) = match alone {
+            RunAlone::HandOut => (0, true),
+            RunAlone::Parts(done) => (done, done > 0 && may_be_handed_out),
+        };
         // The blocks that are left are as long as if the range were only these and each bee had one of them.
-        let left = |done| split::blocks(range.clone(), done..bees, bees);
-        match alone {
-            RunAlone::Parts(0) => self.reduce_on_team(bees, range, op, map, &mut sum),
-            RunAlone::Parts(done) if done < bees && !may_be_handed_out => {
-                self.reduce_on_team(bees - done, left(done), op, map, &mut sum)
+        let left = split::blocks(range, done..bees, bees);
+        if done < bees && !is_handed_out {
+            self.reduce_on_team(bees - done, left, op, map, &mut sum);
+        } else {
+            if done < bees {
+                self.hand_out((bees, left), key, op, &map, &mut sum);
             }
-            handed_out => {
-                match handed_out {
-                    RunAlone::HandOut => self.hand_out((bees, range), key, op, &map, &mut sum),
-                    RunAlone::Parts(done) if done < bees => self.hand_out((bees, left(done)), key, op, &map, &mut sum),
-                    RunAlone::Parts(_) => {}
-                }
-                // Before the sum is unwrapped: the sum is dropped if dropping the closure panics.
-                drop(map);
-            }
+            // Before the sum is unwrapped: the sum is dropped if dropping the closure panics.
+            drop(map);
         }
         sum.map(NoDoublePanic::into_inner)
     }

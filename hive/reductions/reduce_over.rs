@@ -108,7 +108,7 @@ impl Bee<'_> {
     ) -> Option<Nodes<V>> {
         let slots = self.exchange(Operation::ReduceOver, None, own)?;
         let mut all = Nodes::new();
-        for id in 0..self.context.bees() {
+        for id in 0..self.context.bees {
             for index in 0..slots.count(id)? {
                 all.push(slots.value(id, index)?.map(&form), op);
             }

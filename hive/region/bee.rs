@@ -124,7 +124,7 @@ impl Bee<'_> {
     #[inline]
     #[doc(alias("omp_get_thread_num", "thread_num", "rank", "current_thread_index"))]
     pub fn id(&self) -> usize {
-        self.context.id() as usize
+        self.context.id as usize
     }
 
     /// The number of bees of the team, including the queen.
@@ -140,7 +140,7 @@ impl Bee<'_> {
     #[inline]
     #[doc(alias("num_threads", "omp_get_num_threads", "current_num_threads"))]
     pub fn bees(&self) -> usize {
-        self.context.bees() as usize
+        self.context.bees as usize
     }
 
     /// Whether this is bee 0, which runs on the thread that started the region.

@@ -87,7 +87,7 @@ pub(crate) fn within_region<R>(context: &RegionContext<'_>, body: impl FnOnce() 
 /// Runs `body` as a bee that runs tasks with `context`.
 #[inline(always)]
 pub(crate) fn within_tasks<R>(context: &TaskContext<'_>, body: impl FnOnce() -> R) -> R {
-    within_frame(context.team(), ptr::from_ref(context).cast(), body)
+    within_frame(context.team, ptr::from_ref(context).cast(), body)
 }
 
 /// Makes the calling thread, which is inside of nothing, a bee that runs tasks with `context` until the thread ends.
@@ -96,7 +96,7 @@ pub(crate) fn within_tasks<R>(context: &TaskContext<'_>, body: impl FnOnce() -> 
 /// If the thread is inside of something.
 pub(crate) fn run_tasks_from_now_on(context: &'static TaskContext<'static>) {
     assert!(!is_inside_any(), "the thread is inside of a region or a task");
-    let frame = Frame { tag: Cell::new(context.team()), context: ptr::from_ref(context).cast(), outer: ptr::null() };
+    let frame = Frame { tag: Cell::new(context.team), context: ptr::from_ref(context).cast(), outer: ptr::null() };
     // Leaked: it is on the thread's list to the end.
     set_innermost(Box::leak(Box::new(frame)));
 }
@@ -189,8 +189,8 @@ impl<'f> Role<'f> {
     /// The team, and the number that the thread has in it.
     fn team_and_bee(self) -> Option<(&'f Team, u32)> {
         match self {
-            Self::Region(context) => Some((context.team(), context.id())),
-            Self::Tasks(context) => Some((context.team(), context.id())),
+            Self::Region(context) => Some((context.team, context.id)),
+            Self::Tasks(context) => Some((context.team, context.id)),
             // Whoever acts for a hive is its queen as soon as a region begins.
             Self::Acting(team) => Some((team, 0)),
             Self::Ending | Self::LostToFork => None,
@@ -211,7 +211,7 @@ impl<'f> Role<'f> {
     /// that wait for the result of a task, or for a worker; or a thread that joins this one while it is ending.
     fn is_waited_for(self) -> bool {
         match self {
-            Self::Region(context) => context.bees() > 1,
+            Self::Region(context) => context.bees > 1,
             Self::Tasks(context) => context.is_waited_for(),
             Self::Ending => true,
             Self::Acting(_) | Self::LostToFork => false,
@@ -252,21 +252,21 @@ pub(crate) fn is_inside_region_of(team: &Team) -> bool {
 /// [`RegionContext::region_key`].
 pub(crate) fn is_in_region(key: u64) -> bool {
     // SAFETY: the frames are only looked at here, and nothing of them is kept.
-    unsafe { roles() }.filter_map(Role::region_context).any(|context| context.bees() > 1 && context.region_key() == key)
+    unsafe { roles() }.filter_map(Role::region_context).any(|context| context.bees > 1 && context.region_key() == key)
 }
 
 /// Whether the calling thread is a worker of some hive. All that a worker does happens inside a task frame with its
 /// number, which is above 0.
 pub(crate) fn is_worker() -> bool {
     // SAFETY: the frames are only looked at here, and nothing of them is kept.
-    unsafe { roles() }.filter_map(Role::task_context).any(|context| context.id() > 0)
+    unsafe { roles() }.filter_map(Role::task_context).any(|context| context.id > 0)
 }
 
 /// Whether the calling thread is a worker that runs unbound (`docs/unbound-sleep.md`).
 pub(crate) fn is_unbound_worker() -> bool {
     // SAFETY: the frames are only looked at here, and nothing of them is kept.
     let mut contexts = unsafe { roles() }.filter_map(Role::task_context);
-    contexts.any(|context| context.team().sleep_binding(context.id()).is_unbound())
+    contexts.any(|context| context.team.sleep_binding(context.id).is_unbound())
 }
 
 /// Whether other threads may be waiting for the calling thread: at a barrier or at the end of a region; for a task or
@@ -280,7 +280,7 @@ pub(crate) fn is_waited_for() -> bool {
 
 /// Whether the calling thread is in a part of a loop on a team of several bees. No other part waits for that one.
 pub(crate) fn is_inside_loop() -> bool {
-    let is_loop = |region: &RegionContext<'_>| region.is_loop() && region.bees() > 1;
+    let is_loop = |region: &RegionContext<'_>| region.is_loop() && region.bees > 1;
     // SAFETY: the frames are only looked at here, and nothing of them is kept.
     unsafe { roles() }.any(|role| role.region_context().is_some_and(is_loop))
 }
@@ -289,7 +289,7 @@ pub(crate) fn is_inside_loop() -> bool {
 /// run the tasks in their mailboxes meanwhile, so waiting for such a task does not block them.
 pub(crate) fn is_waited_for_elsewhere(team: &Team) -> bool {
     let is_queen_of_team =
-        |role: Role<'_>| role.task_context().is_some_and(|context| context.id() == 0 && ptr::eq(context.team(), team));
+        |role: Role<'_>| role.task_context().is_some_and(|context| context.id == 0 && ptr::eq(context.team, team));
     // SAFETY: the frames are only looked at here, and nothing of them is kept.
     unsafe { roles() }.any(|role| role.is_waited_for() && !is_queen_of_team(role))
 }
@@ -307,7 +307,7 @@ pub(crate) fn with_innermost<R>(use_it: impl FnOnce(&Team, u32) -> R) -> Option<
 pub(crate) fn with_outermost_region<R>(team: &Team, use_it: impl FnOnce(&RegionContext<'_>) -> R) -> Option<R> {
     // SAFETY: the context is passed to `use_it` only, which returns before this function does.
     let contexts = unsafe { roles() }.filter_map(Role::region_context);
-    contexts.filter(|context| ptr::eq(context.team(), team)).last().map(use_it)
+    contexts.filter(|context| ptr::eq(context.team, team)).last().map(use_it)
 }
 
 /// Calls `use_it` with the calling thread's task context if the innermost thing that the thread does is to run tasks of
@@ -316,7 +316,7 @@ pub(crate) fn with_outermost_region<R>(team: &Team, use_it: impl FnOnce(&RegionC
 pub(crate) fn with_innermost_tasks<R>(team: &Team, use_it: impl FnOnce(Option<&TaskContext<'_>>) -> R) -> R {
     // SAFETY: as in `with_innermost_tasks_of_any`.
     match unsafe { INNERMOST_TASKS.get().as_ref() } {
-        Some(context) if ptr::eq(context.team(), team) => use_it(Some(context)),
+        Some(context) if ptr::eq(context.team, team) => use_it(Some(context)),
         _ => use_it(None),
     }
 }
@@ -370,7 +370,7 @@ fn with_pool_context_further_out<R>(use_it: impl for<'t> FnOnce(Option<&'t TaskC
 pub(crate) fn with_task_context<R>(team: &Team, use_it: impl FnOnce(Option<&TaskContext<'_>>) -> R) -> R {
     // SAFETY: the context is passed to `use_it` only, which returns before this function does.
     let mut contexts = unsafe { roles() }.filter_map(Role::task_context);
-    use_it(contexts.find(|context| ptr::eq(context.team(), team)))
+    use_it(contexts.find(|context| ptr::eq(context.team, team)))
 }
 
 /// Calls `use_it` for each hive whose tasks the calling thread may run, innermost first, until `use_it` returns true.
@@ -382,8 +382,8 @@ pub(crate) fn try_task_contexts(mut use_it: impl FnMut(Result<&TaskContext<'_>, 
     // SAFETY: what is found is passed to `use_it` only, which returns before this function does.
     unsafe { roles() }.any(|role| match role {
         Role::Tasks(context) => use_it(Ok(context)),
-        Role::Region(queen) if queen.runner() == 0 && queen.bees() > 1 => {
-            with_task_context(queen.team(), |context| context.is_none() && use_it(Err(queen.team())))
+        Role::Region(queen) if queen.runner == 0 && queen.bees > 1 => {
+            with_task_context(queen.team, |context| context.is_none() && use_it(Err(queen.team)))
         }
         Role::Region(_) | Role::Acting(_) | Role::Ending | Role::LostToFork => false,
     })

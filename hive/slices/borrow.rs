@@ -69,7 +69,7 @@ impl Phase {
     const BITS: u32 = 64 - BorrowWord::PHASE_SHIFT;
 
     pub(crate) fn of(bee: &Bee<'_>) -> Self {
-        let key = if bee.context.bees() == 1 { 0 } else { bee.context.phase_key() };
+        let key = if bee.context.bees == 1 { 0 } else { bee.context.phase_key() };
         Self(key & ((1 << Self::BITS) - 1))
     }
 
@@ -95,7 +95,7 @@ impl Borrower {
     #[inline(always)]
     pub(crate) fn of(bee: &Bee<'_>, part: usize) -> Self {
         let barriers = bee.context.barriers_passed();
-        Self { phase: Phase::of(bee), barriers, bee: bee.context.id(), is_own: part == bee.id() }
+        Self { phase: Phase::of(bee), barriers, bee: bee.context.id, is_own: part == bee.id() }
     }
 
     /// Whoever has all parts, outside of regions.

@@ -18,13 +18,18 @@ pub struct RowsPtr<T> {
     width: usize,
 }
 
-// SAFETY: all that a shared `RowsPtr` gives out are rows of a slice. By the contract of `rows_mut` they do not overlap,
-// so each element is accessed by one thread at a time, which `T: Send` allows.
+// SAFETY: all that a shared `RowsPtr` gives out are rows of a slice, or tiles. By the contract of `rows_mut`, and by
+// that of tiles, they do not overlap, so each element is accessed by one thread at a time, which `T: Send` allows.
 unsafe impl<T: Send> Sync for RowsPtr<T> {}
 
 impl<T> RowsPtr<T> {
     pub(super) fn new(data: &mut [T], width: usize) -> Self {
         Self { data: data.as_mut_ptr(), width }
+    }
+
+    /// Where the element at `index` is. By a method, so that a closure captures all of `self`.
+    pub(super) fn at(&self, index: usize) -> *mut T {
+        self.data.wrapping_add(index)
     }
 
     /// The elements of these rows, to write to.

@@ -13,6 +13,7 @@ use crate::loops::tiles::Tiles;
 use crate::pool::handle::Hive;
 use crate::region::bee::Bee;
 use crate::slices::count_rows;
+use crate::slices::par_mut::RowsPtr;
 
 /// A rectangle of a matrix, to write to: its cells lie in the rows of a slice, and are named by their rows and columns
 /// in the matrix. [`par_tiles_mut`](Hive::par_tiles_mut) gives it out.
@@ -139,20 +140,6 @@ impl<T> fmt::Debug for TileMut<'_, T> {
     }
 }
 
-/// The first cell of a matrix.
-struct Cells<T>(*mut T);
-
-// SAFETY: all that a shared `Cells` gives out are tiles that do not overlap, so each cell is accessed by one thread at
-// a time, which `T: Send` allows.
-unsafe impl<T: Send> Sync for Cells<T> {}
-
-impl<T> Cells<T> {
-    /// By a method, so that a closure captures all of `self`.
-    fn at(&self, index: usize) -> *mut T {
-        self.0.wrapping_add(index)
-    }
-}
-
 impl Hive {
     /// Runs `body` once for each tile of a matrix, whose rows of `width` cells lie in `data` one after another. A tile
     /// has `tile` = `[rows, columns]` cells, and fewer at the last row or column; `schedule` divides the tiles among
@@ -190,7 +177,7 @@ impl Hive {
         F: Fn(TileMut<'_, T>, &Bee<'_>) + Sync,
     {
         let tiles = Tiles::new(0..count_rows(data.len(), width), 0..width, tile);
-        let cells = Cells(data.as_mut_ptr());
+        let cells = RowsPtr::new(data, width);
         self.run_weighted(schedule.loop_over(tiles.count()), tile[0].saturating_mul(tile[1]), move |numbers, bee| {
             for (rows, columns) in tiles.of(numbers) {
                 let first = cells.at(rows.start * width + columns.start);

@@ -70,7 +70,7 @@ pub fn yield_now() {
     let ran = caller_queue::run_one()
         || nesting::try_task_contexts(|found| match found {
             Ok(context) => {
-                let _mode = context.team().float_mode().enter();
+                let _mode = context.team.float_mode().enter();
                 nesting::within_tasks(context, || context.run_one())
             }
             Err(team) => {

@@ -37,7 +37,7 @@ pub(crate) fn run_as_bee<R: Send>(shared: &Arc<Shared>, work: impl FnOnce(Option
             return work(None);
         }
         // The queen of a region holds the queen lock already.
-        if nesting::with_outermost_region(team, |region| region.bees() > 1 && region.runner() == 0) == Some(true) {
+        if nesting::with_outermost_region(team, |region| region.bees > 1 && region.runner == 0) == Some(true) {
             return run_as_queen(team, |context| work(Some(context)));
         }
         // If no other thread is the queen, the calling thread becomes it.
@@ -80,14 +80,14 @@ pub(crate) fn run_as_queen<R>(team: &Team, work: impl FnOnce(&TaskContext<'_>) -
 
 /// Runs `work` as the bee that `context` belongs to, which is bee 0. The calling thread holds the queen lock.
 fn run_with_context<R>(context: &TaskContext<'_>, work: impl FnOnce(&TaskContext<'_>) -> R) -> R {
-    context.team().log(0, || Event::begin(EventKind::QueenSlot));
+    context.team.log(0, || Event::begin(EventKind::QueenSlot));
     // Hands the tasks that are still in the queen's deque to the workers when she leaves, by returning or by unwinding.
     let _release = on_drop(|| {
         // A forked child has no workers to hand them to.
-        if !context.team().policy().is_forked() {
+        if !context.team.policy().is_forked() {
             context.inject_remaining();
         }
-        context.team().log(0, || Event::end(EventKind::QueenSlot));
+        context.team.log(0, || Event::end(EventKind::QueenSlot));
     });
     nesting::within_tasks(context, || work(context))
 }

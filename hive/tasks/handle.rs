@@ -252,7 +252,7 @@ pub(crate) fn queue_task(shared: &Arc<Shared>, task: impl FnOnce() + Send + 'sta
     let team = &shared.team;
     let task = detached(shared, task.into_inner());
     nesting::with_task_context(team, |context| match context {
-        Some(context) if context.id() > 0 || team.bees() > 1 => context.push_and_notify(task),
+        Some(context) if context.id > 0 || team.bees() > 1 => context.push_and_notify(task),
         // The queen of a hive of one may be about to wait for something else, so the task is not left to her: a worker
         // is woken for it.
         _ => team.inject(task),

@@ -84,7 +84,7 @@ where
     // SAFETY: the caller gives `b` away. It lies on this stack; the task refers to it.
     let job = StackJob::new(unsafe { ptr::read(b) });
     // SAFETY: as in `join_buffered`.
-    let task = unsafe { job.make_task(context.team(), context.id()) };
+    let task = unsafe { job.make_task(context.team, context.id) };
     // As in `join_buffered`.
     let abort_guard = AbortOnUnwind::new("in a join");
     context.push_visible_join(task);
@@ -136,9 +136,9 @@ fn join_buffered<const AT_ONCE: bool, RA, RB: Send>(
     let job = StackJob::new(b);
     // SAFETY: the job stays where it is until its task has been taken back or its latch is set. One of the two happens
     // below, also if `a` panics.
-    let task = unsafe { job.make_task(context.team(), context.id()) };
+    let task = unsafe { job.make_task(context.team, context.id) };
     let kind = task.kind();
-    let number = context.buffer_join(task);
+    let number = context.join_buffer.push(task);
     // From here on other bees may run the task, so nothing may unwind this frame.
     let abort_guard = AbortOnUnwind::new("in a join");
     if AT_ONCE {
@@ -150,7 +150,7 @@ fn join_buffered<const AT_ONCE: bool, RA, RB: Send>(
     context.begin_task();
     let a = catch_unwind(AssertUnwindSafe(a));
     // Most often `b` is still in the join buffer.
-    let is_reclaimed = context.reclaim_join(number);
+    let is_reclaimed = context.join_buffer.reclaim(number);
     let a = match a {
         Ok(a) if is_reclaimed => a,
         // Out of line, because the registers and the stack that this needs would be those of every join.

@@ -75,7 +75,7 @@ unsafe impl Sync for Scope<'_> {}
 pub(crate) fn scope<'scope, R>(context: Option<&TaskContext<'_>>, body: impl FnOnce(&Scope<'scope>) -> R) -> R {
     match context {
         Some(context) => {
-            let scope = Scope::new(Destination::Team(context.team()), context.id());
+            let scope = Scope::new(Destination::Team(context.team), context.id);
             let floor = context.deque_floor();
             run_scope(&scope, Some(&context.held_credit), body, |scope| context.wait_until(&scope.latch, floor))
         }
@@ -146,7 +146,7 @@ impl<'scope> Scope<'scope> {
     pub(crate) fn spawn_on(&self, context: &TaskContext<'_>, bee: u32, task: impl FnOnce(&Self) + Send + 'scope) {
         let task = self.prepare(task);
         context.held_credit.add(self);
-        context.team().send_to_mailbox(bee, task);
+        context.team.send_to_mailbox(bee, task);
     }
 
     /// Makes a task that runs `task` in this scope and then counts it as ended. The caller counts it before it queues

@@ -134,7 +134,7 @@ impl<F: FnOnce(bool) -> R + Send, R: Send> Run for StackJob<F, R> {
         let latch = &raw const *latch;
         // SAFETY: the team outlives its bees, and the calling thread is one of them.
         let team = unsafe { &*team };
-        let is_owner = |context: &TaskContext<'_>| context.id() == owner;
+        let is_owner = |context: &TaskContext<'_>| context.id == owner;
         let is_elsewhere = !nesting::with_innermost_tasks(team, |context| context.is_some_and(is_owner));
         let result = catch_unwind(AssertUnwindSafe(|| with_abort_in_child(|| work(is_elsewhere))));
         // SAFETY: the closure has been taken out, and the owner does not touch the job before the latch is set.

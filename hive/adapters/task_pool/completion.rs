@@ -43,9 +43,9 @@ impl Completion {
     /// that; None if it belongs to no pool.
     pub(super) fn new(pool: &Shared, waiter: Option<PoolBee<'_>>) -> Self {
         let waiter = match waiter {
-            Some(me) if me.is_of(pool) => Waiter::Bee(me.context.team(), me.context.id()),
+            Some(me) if me.is_of(pool) => Waiter::Bee(me.context.team, me.context.id),
             // The address that the team keeps is the one that the `Arc` itself has given, as the count needs it.
-            Some(me) => Waiter::BeeOfAnotherPool(me.context.team().owner().cast(), me.context.id()),
+            Some(me) => Waiter::BeeOfAnotherPool(me.context.team.owner().cast(), me.context.id),
             // In the destructors of its thread-locals a thread may have lost its semaphore already.
             None => {
                 let semaphore = SEMAPHORE.try_with(Arc::clone).unwrap_or_else(|_| Arc::new(Semaphore::new()));
@@ -125,7 +125,7 @@ fn wait_outside(pool: &Shared, latch: &CallerLatch, semaphore: &Semaphore) {
 /// Whether the calling thread is bee `bee` of `team`.
 #[inline]
 fn is_calling_bee(team: *const Team, bee: u32) -> bool {
-    PoolBee::with(|me| me.is_some_and(|it| it.context.id() == bee && ptr::eq(it.context.team(), team)))
+    PoolBee::with(|me| me.is_some_and(|it| it.context.id == bee && ptr::eq(it.context.team, team)))
 }
 
 /// Sets a latch of bee `bee` of `team`.

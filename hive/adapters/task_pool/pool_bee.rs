@@ -42,13 +42,13 @@ impl<'m> PoolBee<'m> {
     /// Whether this is a thread of that pool.
     #[inline(always)]
     pub(super) fn is_of(&self, shared: &Shared) -> bool {
-        ptr::eq(self.context.team(), &raw const shared.team)
+        ptr::eq(self.context.team, &raw const shared.team)
     }
 
     /// What the threads of the pool share.
     #[expect(unsafe_code, reason = "finds the pool by the address that its team keeps")]
     pub(super) fn shared(&self) -> &'m Shared {
-        let owner = self.context.team().owner().cast::<Shared>();
+        let owner = self.context.team.owner().cast::<Shared>();
         // SAFETY: `Shared::new` has given its own address to its team, and the `Shared`, which has the team, lives as
         // long as the context that refers to the team.
         unsafe { &*owner }
@@ -57,7 +57,7 @@ impl<'m> PoolBee<'m> {
     /// The number of the thread in its pool, from 0.
     #[inline]
     pub fn index(&self) -> usize {
-        index_of(self.shared(), self.context.id())
+        index_of(self.shared(), self.context.id)
     }
 
     /// The number of threads of the pool.
@@ -75,7 +75,7 @@ impl<'m> PoolBee<'m> {
 
     /// A number that no other pool or hive of this process has.
     pub fn pool_number(&self) -> u64 {
-        self.context.team().unique_number()
+        self.context.team.unique_number()
     }
 
     /// Runs two closures, possibly at the same time. `b` learns whether another thread than this one runs it.

@@ -68,7 +68,7 @@ impl<'m> PoolRef<'_, 'm> {
     #[inline]
     pub(super) unsafe fn push(self, fifos: &[Fifo], task: Task) {
         let Some(context) = self.bee().map(|me| me.context) else { return self.pool.team.inject(task) };
-        context.push_spawned(match fifos.get(context.id() as usize) {
+        context.push_spawned(match fifos.get(context.id as usize) {
             // SAFETY: the caller promises it.
             Some(fifo) => unsafe { fifo.push(task) },
             None => task,

@@ -72,7 +72,7 @@ impl BodyFn {
         /// # Safety
         /// As `BodyFn::run`.
         unsafe fn run<P: RegionBody>(cell: &ClosureCell, region: &RegionContext<'_>) {
-            let _mode = region.team().enter_region_mode();
+            let _mode = region.team.enter_region_mode();
             // Unknown to the compiler, which could otherwise move what the body computes to before the change.
             let body_fn = hint::black_box(BodyFn::of::<P>());
             // SAFETY: as the caller promises.

@@ -108,8 +108,8 @@ impl<'c> RegionContext<'c> {
                 self.panic_or_fail(format_args!(
                     "bee {} of {} calls {} in the work of its {}, which must not itself wait for the bees or share \
                      work with them: call one after the other",
-                    self.id(),
-                    self.bees(),
+                    self.id,
+                    self.bees,
                     inner.name(),
                     outer.name(),
                 ));
@@ -129,8 +129,8 @@ impl<'c> RegionContext<'c> {
         self.panic_or_fail(format_args!(
             "bee {} of {} calls {} in a loop that is a region of its own, such as par_for, whose bees need not be \
              there at the same time: use for_each or for_range in spmd",
-            self.id(),
-            self.bees(),
+            self.id,
+            self.bees,
             inner.name(),
         ));
     }
@@ -164,12 +164,12 @@ impl<'c> RegionContext<'c> {
     #[cold]
     pub(crate) fn fail(&self, unfinished: Unfinished) {
         self.progress.set(Progress::Failed(unfinished));
-        if self.bees() == 1 {
+        if self.bees == 1 {
             self.note_failure();
         } else if !self.is_poisoned() {
             // What the region ends with, unless the panic of a bee comes to the end of its body.
-            self.team().panics.record_unfinished(self.id(), unfinished);
-            self.team().poison_region(self.epoch());
+            self.team.panics.record_unfinished(self.id, unfinished);
+            self.team.poison_region(self.epoch);
         }
     }
 
@@ -177,7 +177,7 @@ impl<'c> RegionContext<'c> {
     #[cold]
     #[track_caller]
     fn leave_failed_region(&self, unfinished: Unfinished) {
-        if self.bees() > 1 {
+        if self.bees > 1 {
             self.leave_broken_barrier(BarrierError::Poisoned);
         } else if self.may_unwind() {
             unfinished.panic_at_end(0);

@@ -107,7 +107,7 @@ impl RegionContext<'_> {
     /// one. The team has more than one bee.
     pub(crate) fn has_outside_help(&self) -> bool {
         // Relaxed: the start of the region orders this load after the store in `mark_outside_help`.
-        self.team().deadlock_detector.has_outside_help.load(Ordering::Relaxed)
+        self.team.deadlock_detector.has_outside_help.load(Ordering::Relaxed)
     }
 
     /// Declares that this bee is stalled: it does nothing for other bees of its team until the guard is dropped.
@@ -116,8 +116,8 @@ impl RegionContext<'_> {
     /// who has left its own group, and where somebody outside the team may help.
     #[cold]
     pub(crate) fn declare_stall(&self) -> Option<StallGuard<'_>> {
-        let detector = &self.team().deadlock_detector;
-        if self.own_group().bees < self.bees() || self.has_outside_help() {
+        let detector = &self.team.deadlock_detector;
+        if self.own_group().bees < self.bees || self.has_outside_help() {
             return None;
         }
         detector.update(|stalled| stalled + 1);
@@ -131,7 +131,7 @@ impl StallGuard<'_> {
     #[cold]
     pub(crate) fn confirm_deadlock(&self, can_proceed: impl FnOnce() -> bool) -> bool {
         let region = self.region;
-        let shared_word = &region.team().deadlock_detector.word;
+        let shared_word = &region.team.deadlock_detector.word;
         // Acquire: pairs with the Release in `update`. The look at the exits below, in `Barrier::bees_at_end`, pairs
         // with the Release in `Barrier::exit` and `Barrier::block_until_end`. So everything that was done by the bees
         // that are stalled or have left is visible to `can_proceed`.
@@ -144,7 +144,7 @@ impl StallGuard<'_> {
         // In this order: `can_proceed` must see the state in which all bees are stalled or have left. If one of them
         // has left by a panic, it has poisoned the region before. Then that panic is what there is to report, and the
         // caller's wait ends by the poison.
-        if word.stalled() + at_end < region.bees() || can_proceed() || region.is_poisoned() {
+        if word.stalled() + at_end < region.bees || can_proceed() || region.is_poisoned() {
             return false;
         }
         let confirmed = word.with_confirmation();
@@ -160,7 +160,7 @@ impl StallGuard<'_> {
 
 impl Drop for StallGuard<'_> {
     fn drop(&mut self) {
-        self.region.team().deadlock_detector.update(|stalled| stalled - 1);
+        self.region.team.deadlock_detector.update(|stalled| stalled - 1);
     }
 }
 

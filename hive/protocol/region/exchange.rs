@@ -40,7 +40,7 @@ impl RegionContext<'_> {
         root: Option<u32>,
         values: &[T],
     ) -> Option<Exchanged<'_, T>> {
-        if self.bees() == 1 {
+        if self.bees == 1 {
             return None;
         }
         if self.has_failed() {
@@ -54,7 +54,7 @@ impl RegionContext<'_> {
         let barriers_passed = self.barriers_passed();
         // SAFETY: this is the bee's own slot; the bee is in this region, has passed every barrier that it came to, and
         // has not come to the next one yet.
-        unsafe { self.team().slot(self.id()).exchange_slots.write(self.epoch(), barriers_passed, purpose, values) };
+        unsafe { self.team.slot(self.id).exchange_slots.write(self.epoch, barriers_passed, purpose, values) };
         self.meet();
         // In a destructor the barrier may have returned without having been passed; then there is nothing to read.
         (self.barriers_passed() > barriers_passed).then_some(Exchanged {
@@ -85,7 +85,7 @@ impl<T: Copy + 'static> Exchanged<'_, T> {
         // SAFETY: both bees are of one team; this one has passed the barrier of the exchange and has come to none
         // since.
         let count =
-            unsafe { region.team().slot(id).exchange_slots.count(region.epoch(), self.barriers_passed, self.purpose) };
+            unsafe { region.team.slot(id).exchange_slots.count(region.epoch, self.barriers_passed, self.purpose) };
         count.map_err(|other| self.panic_on_other_purpose(id, other)).ok()
     }
 
@@ -94,7 +94,7 @@ impl<T: Copy + 'static> Exchanged<'_, T> {
     /// is done only in builds with debug assertions.
     #[track_caller]
     pub(crate) fn check_all(&self) {
-        let (own_id, bees) = (self.region.id(), self.region.bees());
+        let (own_id, bees) = (self.region.id, self.region.bees);
         let others = if own_id == 0 { 1..bees } else { 0..1 };
         // Stop at the first bee that came for something else: it has been reported, and nothing more can be read.
         others.map_while(|id| self.count(id)).for_each(drop);
@@ -112,7 +112,7 @@ impl<T: Copy + 'static> Exchanged<'_, T> {
             return region.panic_or_fail(format_args!(
                 "at barrier number {number} bee {} calls {own_name} with root {root}, bee {id} with root {other}: \
                  all bees of a team must name the same",
-                region.id(),
+                region.id,
             ));
         }
         let (theirs, of_type) = match (other, same) {
@@ -124,7 +124,7 @@ impl<T: Copy + 'static> Exchanged<'_, T> {
             "bee {id} came to barrier number {number} for something else than bee {}: \
              for {theirs}{of_type}, and not for {own_name}: all bees of a team must call the same operations, \
              with the same types, in the same order",
-            region.id(),
+            region.id,
         ));
     }
 
@@ -141,7 +141,7 @@ impl<T: Copy + 'static> Exchanged<'_, T> {
             return None;
         }
         // SAFETY: as in `count`, and `index` is below the number of values.
-        Some(unsafe { self.region.team().slot(id).exchange_slots.read(self.barriers_passed, count, index) })
+        Some(unsafe { self.region.team.slot(id).exchange_slots.read(self.barriers_passed, count, index) })
     }
 
     /// The first values of bees 0 to `bees - 1`, combined with `op` in the order of the ids.

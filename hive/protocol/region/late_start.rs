@@ -43,7 +43,7 @@ impl<P: RegionBody> RegionBody for RestOfLoop<'_, P> {
 
     fn run(&self, region: &RegionContext<'_>) {
         // Relaxed: the start word has published it.
-        if region.id() >= self.begun.load(Ordering::Relaxed) {
+        if region.id >= self.begun.load(Ordering::Relaxed) {
             self.body.run(region);
         }
     }
@@ -95,14 +95,14 @@ impl Team {
         unstarted: &Unstarted,
         rest: &RestOfLoop<'_, P>,
     ) {
-        for id in 1..queen.bees() {
+        for id in 1..queen.bees {
             self.start_if_long(queen, unstarted);
             if unstarted.is_started() {
                 return;
             }
             // Relaxed: the start publishes it.
             rest.begun.store(id + 1, Ordering::Relaxed);
-            self.run_part_of(id, queen, queen.own_group(), queen.led_parts(), |region| rest.body.run_part(region));
+            self.run_part_of(id, queen, queen.own_group(), queen.led_parts, |region| rest.body.run_part(region));
         }
     }
 
@@ -111,7 +111,7 @@ impl Team {
         // A child that was forked in the last part is not to return from the region either: see `docs/fork.md`.
         self.policy().abort_if_forked();
         self.set_activity(0, || Activity::LeftRegion);
-        self.poison.is_set_for(queen.epoch())
+        self.poison.is_set_for(queen.epoch)
     }
 
     /// Starts the region on the workers if it has not been started yet and has taken longer than was expected.

@@ -108,8 +108,7 @@ fn panic_on_mismatch(region: &RegionContext<'_>, barrier: u64) -> ! {
         "the part of bee {} of {} has ended, and another bee waits at barrier number {barrier}, \
          which it will not come to; all bees must call barrier() equally often, \
          counting the collective operations, each of which is one",
-        region.id(),
-        region.bees(),
+        region.id, region.bees,
     )
 }
 
@@ -145,9 +144,9 @@ impl Team {
     /// The barrier was not completed, for the reason that the error says.
     #[inline]
     pub(crate) fn wait_at_barrier(&self, region: &RegionContext<'_>) -> Result<(), BarrierError> {
-        let (id, barriers_passed) = (region.id(), region.barriers_passed());
+        let (id, barriers_passed) = (region.id, region.barriers_passed());
         self.set_activity(id, || Activity::AtBarrier(barriers_passed as u32 + 1));
-        let outcome = if region.led_parts().is_empty() {
+        let outcome = if region.led_parts.is_empty() {
             self.wait_in_own_group(region)
         } else {
             self.wait_with_led_groups(region)
@@ -160,10 +159,10 @@ impl Team {
     #[inline(always)]
     fn wait_in_own_group(&self, region: &RegionContext<'_>) -> Result<(), BarrierError> {
         let (own_group, view) = (region.own_group(), region.view());
-        let is_poisoned = || self.poison.is_set_for(region.epoch());
+        let is_poisoned = || self.poison.is_set_for(region.epoch);
         own_group.barrier.wait(
             &view,
-            self.slot(region.id()),
+            self.slot(region.id),
             self.group_slots(own_group.group_id),
             self.policy(),
             is_poisoned,
@@ -172,17 +171,17 @@ impl Team {
 
     /// The barrier of a bee that leads groups beside its own.
     fn wait_with_led_groups(&self, region: &RegionContext<'_>) -> Result<(), BarrierError> {
-        let is_poisoned = || self.poison.is_set_for(region.epoch());
+        let is_poisoned = || self.poison.is_set_for(region.epoch);
         // Collect the arrivals in each group that the bee leads. The narrowest is complete first, because in a wider
         // one the other bees arrive only after they have collected groups of their own.
-        for part in region.led_parts().iter().rev() {
+        for part in region.led_parts.iter().rev() {
             let view = part.view(region.barriers_passed());
-            part.barrier.collect(&view, self.slot(region.id()), self.policy(), is_poisoned)?;
+            part.barrier.collect(&view, self.slot(region.id), self.policy(), is_poisoned)?;
         }
         // All of them have arrived, so arrive for them in the wider group, and wait until the whole team has arrived.
         self.wait_in_own_group(region)?;
         // Release them, the widest group first, because its bees may have groups to release in turn.
-        for part in region.led_parts().iter() {
+        for part in region.led_parts.iter() {
             let view = part.view(region.barriers_passed());
             part.barrier.arrive(&view, self.group_slots(part.group_id));
         }
@@ -206,13 +205,13 @@ impl Team {
         let view = part.view(region.barriers_passed());
         let mut waits_since = None;
         let mut wait = || {
-            let is_poisoned = || self.poison.is_set_for(region.epoch());
+            let is_poisoned = || self.poison.is_set_for(region.epoch);
             let stand_in =
                 || body.take().map(|body| waits_since = Some(self.stand_in(region, part, some_asleep, body))).is_some();
-            let slot = self.slot(region.id());
+            let slot = self.slot(region.id);
             let end = part.barrier.wait_for_end(&view, slot, self.policy(), some_asleep, is_poisoned, stand_in);
             // Who was asleep comes late for another reason.
-            if let Some(since) = waits_since.take().filter(|_| region.id() == 0 && !some_asleep) {
+            if let Some(since) = waits_since.take().filter(|_| region.id == 0 && !some_asleep) {
                 self.help.note_wait(nanos_since(since));
             }
             end
@@ -222,7 +221,7 @@ impl Team {
                 self.policy().abort_if_forked();
                 // Poison the region before the panic, so that the bees that wait at the barrier are released. The panic
                 // runs the panic hook, which is the program's code and might wait for one of these bees.
-                self.poison_region(region.epoch());
+                self.poison_region(region.epoch);
                 self.run_catching_panic(region, || {
                     self.fixed.nesting.within_region(region, || panic_on_mismatch(region, view.barriers_passed + 1))
                 });
@@ -243,7 +242,7 @@ impl Team {
         body: Option<LentBody<'_>>,
     ) {
         // The narrowest group ends first, because in a wider one the other bees exit only after groups of their own.
-        for part in region.led_parts().iter().rev() {
+        for part in region.led_parts.iter().rev() {
             let end = self.wait_for_group(region, part, some_asleep, body);
             self.finish_group(led_groups, region, part, end);
         }

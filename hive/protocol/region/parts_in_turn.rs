@@ -33,17 +33,17 @@ impl RegionBody for PartsInTurn<'_> {
     }
 
     fn run(&self, region: &RegionContext<'_>) {
-        if region.bees() == 1 {
+        if region.bees == 1 {
             // The caller alone, which does the whole loop as the only bee of its team.
             return (self.run_part)(region);
         }
-        let (team, own_group) = (region.team(), *region.own_group());
-        let runner = RegionContext::new(team, region.runner(), self.parts, region.epoch(), own_group);
+        let (team, own_group) = (region.team, *region.own_group());
+        let runner = RegionContext::new(team, region.runner, self.parts, region.epoch, own_group);
         let run_part = |id| {
             region.start_if_long();
-            team.run_part_of(id, &runner, &own_group, region.led_parts(), self.run_part);
+            team.run_part_of(id, &runner, &own_group, region.led_parts, self.run_part);
         };
-        if region.id() == 0 {
+        if region.id == 0 {
             run_part(0);
         }
         let next = || {

@@ -181,7 +181,7 @@ impl Team {
             // Before the start: the workers that lead groups ask this, to know whether they may stand in for others.
             self.last_loop.set(word.epoch());
         }
-        let parts = [queen.own_group()].into_iter().chain(queen.led_parts().iter());
+        let parts = [queen.own_group()].into_iter().chain(queen.led_parts.iter());
         for part in parts.clone() {
             let start_line = self.group(part.group_id).start_line();
             // SAFETY: no region is running, and each earlier queen has taken her closure back.

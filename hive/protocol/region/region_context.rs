@@ -33,19 +33,20 @@ fn poll_condition(condition: &mut impl FnMut() -> bool) -> bool {
 /// bee's own thread uses it.
 pub(crate) struct RegionContext<'c> {
     /// The hive's team. The team of this region is its first `bees` bees.
-    team: &'c Team,
+    pub(crate) team: &'c Team,
     /// The bee's id; 0 is the queen.
-    id: u32,
+    pub(crate) id: u32,
     /// The bee on whose thread this bee's part runs: itself, or the one that stands in for it (`stand_in.rs`).
-    runner: u32,
+    pub(crate) runner: u32,
     /// The size of the region's team.
-    bees: u32,
-    /// The epoch of the region, as its start word says. 0 in a team of one, which has no start word.
-    epoch: u64,
+    pub(crate) bees: u32,
+    /// The epoch of the region, as its start word says. No two regions of a hive have the same, except that all teams
+    /// of one have 0, since they have no start word.
+    pub(crate) epoch: u64,
     /// The part of the team in this bee's own group, whose barrier it waits at.
     own_group: GroupPart<'c>,
     /// The parts of the team in the groups that this bee leads. Most bees lead none.
-    led_parts: &'c LedParts<'c>,
+    pub(crate) led_parts: &'c LedParts<'c>,
     /// How many barriers the bee has passed in this region.
     barriers_passed: Cell<u64>,
     /// Whether the bee is in a loop, or which call it is in the middle of, or that it has failed.
@@ -88,11 +89,6 @@ impl<'c> RegionContext<'c> {
         Self { runner, ..self }
     }
 
-    /// The bee on whose thread this part runs.
-    pub(crate) fn runner(&self) -> u32 {
-        self.runner
-    }
-
     /// The context of a team of one: the calling thread is its only bee, starts no worker and waits for nobody.
     pub(crate) fn alone(team: &'c Team) -> Self {
         let own_group = GroupPart {
@@ -103,24 +99,6 @@ impl<'c> RegionContext<'c> {
             barrier: &team.fixed.no_barrier,
         };
         Self::new(team, 0, 1, 0, own_group)
-    }
-
-    pub(crate) fn team(&self) -> &'c Team {
-        self.team
-    }
-
-    pub(crate) fn id(&self) -> u32 {
-        self.id
-    }
-
-    pub(crate) fn bees(&self) -> u32 {
-        self.bees
-    }
-
-    /// The epoch of the region. No two regions of a hive have the same, except that all teams of one have 0.
-    #[inline(always)]
-    pub(crate) fn epoch(&self) -> u64 {
-        self.epoch
     }
 
     /// A number that identifies the region among all regions of all hives, except that the teams of one of a hive share
@@ -186,12 +164,6 @@ impl<'c> RegionContext<'c> {
     #[inline(always)]
     pub(crate) fn own_group(&self) -> &GroupPart<'c> {
         &self.own_group
-    }
-
-    /// The parts of the team in the groups that the bee leads.
-    #[inline(always)]
-    pub(crate) fn led_parts(&self) -> &LedParts<'c> {
-        self.led_parts
     }
 
     /// What the bee needs in order to read the word of its own group's barrier.

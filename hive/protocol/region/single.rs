@@ -16,13 +16,13 @@ impl RegionContext<'_> {
     /// does if it is the first of its team to ask since the last barrier.
     #[inline]
     pub(crate) fn claim_single(&self) -> bool {
-        if self.bees() == 1 {
+        if self.bees == 1 {
             return true;
         }
         // All bees of the team ask in the same phase, so all have the same key, and it differs from the key of every
         // phase before. No bee can still be asking in an earlier phase, because a barrier is between any two.
         let key = self.phase_key();
-        let word = &self.team().single_claim.0;
+        let word = &self.team.single_claim.0;
         // Relaxed, all three: this only decides which bee is first, and hands nothing over. What that bee does is
         // handed over by the barrier that follows.
         let last = word.load(Ordering::Relaxed);

@@ -79,14 +79,14 @@ impl Team {
         let others = &self.fixed.shape.bees_of(part.group_id)[1..part.bees as usize];
         let begin = nanos();
         // The log of a traced hive says only that the leader is at the end of its own part.
-        self.show_activity(leader.id(), Activity::InRegion(0));
-        let wanted = others.iter().filter(|&&id| self.slot(id).availability.want(leader.epoch())).count();
+        self.show_activity(leader.id, Activity::InRegion(0));
+        let wanted = others.iter().filter(|&&id| self.slot(id).availability.want(leader.epoch)).count();
         // Pairs with the light fence in `Availability::begin`. If it is refused, only those that are away are excused.
         let is_fenced = wanted > 0 && try_heavy_fence();
         let mut help = HelpOfLoop::new(&self.help, begin, some_asleep, wanted > 0);
         // One after another, since a worker may come while the part of another one is run.
         for &id in others {
-            if self.slot(id).availability.try_excuse(leader.epoch(), is_fenced) {
+            if self.slot(id).availability.try_excuse(leader.epoch, is_fenced) {
                 let begin = nanos();
                 self.stand_in_for(id, leader, part, body);
                 help.note_part(begin);
@@ -94,7 +94,7 @@ impl Team {
                 help.note_worker();
             }
         }
-        self.show_activity(leader.id(), Activity::AtRegionEnd);
+        self.show_activity(leader.id, Activity::AtRegionEnd);
         help.end()
     }
 
@@ -102,7 +102,7 @@ impl Team {
     fn stand_in_for(&self, id: u32, leader: &RegionContext<'_>, part: &GroupPart<'_>, body: LentBody<'_>) {
         self.run_parts_led_by(id, leader, part, body);
         // It arrives for the one that was excused, and so for all that this one would have arrived for.
-        self.arrive_at_end(part, &RegionContext::new(self, id, leader.bees(), leader.epoch(), *part));
+        self.arrive_at_end(part, &RegionContext::new(self, id, leader.bees, leader.epoch, *part));
     }
 
     /// Runs the part of bee `id`, and of the bees in the groups that it leads. These have not been started, and will
@@ -111,7 +111,7 @@ impl Team {
         self.run_part_of(id, leader, part, &LedParts::NONE, |region| body.run(region));
         let shape = &self.fixed.shape;
         for group_id in shape.led_groups(id) {
-            for &led in &shape.bees_of(group_id)[1..shape.count_within(group_id, leader.bees()) as usize] {
+            for &led in &shape.bees_of(group_id)[1..shape.count_within(group_id, leader.bees) as usize] {
                 self.run_parts_led_by(led, leader, part, body);
             }
         }
@@ -129,10 +129,10 @@ impl Team {
     ) {
         // A forked child has none of these bees, and must not run their parts: its parent does.
         self.policy().abort_if_forked();
-        let region = RegionContext::new(self, id, leader.bees(), leader.epoch(), *part);
-        let region = region.with_led_parts(led_parts).run_by(leader.id());
-        if id != leader.id() {
-            self.slot(leader.id()).counters.increment(Counter::StandIns);
+        let region = RegionContext::new(self, id, leader.bees, leader.epoch, *part);
+        let region = region.with_led_parts(led_parts).run_by(leader.id);
+        if id != leader.id {
+            self.slot(leader.id).counters.increment(Counter::StandIns);
         }
         self.run_catching_panic(&region, || run(&region));
     }

@@ -41,14 +41,7 @@ impl<'c> Demand<'c> {
 
     /// For a protocol without such a word: the demand always counts as unanswered. `unchanging` is 0, and stays 0.
     pub(crate) fn unknown(unchanging: &'c AtomicU64) -> Self {
-        Self {
-            word: unchanging,
-            asks: 0,
-            answered: Cell::new(1),
-            kind: Cell::new(0),
-            answered_kind: Cell::new(1),
-            is_known: false,
-        }
+        Self { answered: Cell::new(1), answered_kind: Cell::new(1), is_known: false, ..Self::by_word(unchanging, 0) }
     }
 
     /// Whether some bee may want work that has not been offered any. A hint.

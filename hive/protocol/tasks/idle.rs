@@ -29,12 +29,12 @@ impl TaskContext<'_> {
     /// its state: the start of a region, or a latch that has been set.
     #[cold]
     pub(crate) fn go_to_sleep(&self, should_wake: impl Fn() -> bool) -> Option<Task> {
-        let (team, slot) = (self.team(), self.slot());
+        let (team, slot) = (self.team, self.slot);
         // The bee counts as one of those that search, if it does not yet.
         // Step: search
         self.begin_search();
         // Step: announce
-        let Some(token) = team.sleep.announce_sleepy(self.id()) else {
+        let Some(token) = team.sleep.announce_sleepy(self.id) else {
             // The protocol does not let this bee sleep now, because another one is just about to.
             team.policy().yield_core();
             // Step: not now
@@ -53,7 +53,7 @@ impl TaskContext<'_> {
         }
         // Counted before the state changes, so that a thread that ends the sleep always finds this bee counted.
         // Step: occupancy
-        team.occupancy.count_asleep(self.id());
+        team.occupancy.count_asleep(self.id);
         // The change fails if another thread has made the bee surplus or terminated it.
         // Step: asleep
         if !slot.change(SlotState::Awake, SlotState::Asleep) {
@@ -68,7 +68,7 @@ impl TaskContext<'_> {
         fence(Ordering::SeqCst);
         // Step: confirm
         // Step: last check
-        if !team.sleep.confirm_asleep(self.id(), token) || self.is_needed(&should_wake) {
+        if !team.sleep.confirm_asleep(self.id, token) || self.is_needed(&should_wake) {
             // There is something to do: undo the sleep, unless another thread has already ended it.
             // Step: awake
             if slot.change(SlotState::Asleep, SlotState::Awake) {
@@ -81,10 +81,10 @@ impl TaskContext<'_> {
             // semaphore that it waits on below. Tasks that any bee may run are passed on to others instead.
             if should_wake() || team.has_mailbox_task(slot) {
                 // Step: wake itself
-                team.wake_bee(self.id());
+                team.wake_bee(self.id);
             } else {
                 // Step: pass on
-                team.notify_of_queued(self.id());
+                team.notify_of_queued(self.id);
             }
         }
         self.block_asleep(&should_wake);
@@ -97,7 +97,7 @@ impl TaskContext<'_> {
     /// `should_wake`: as for `go_to_sleep`.
     #[cold]
     pub(crate) fn park(&self, should_wake: impl Fn() -> bool) {
-        let (team, slot) = (self.team(), self.slot());
+        let (team, slot) = (self.team, self.slot);
         // A parked bee does not count as one of those that search.
         // Step: work
         self.end_search();
@@ -127,7 +127,7 @@ impl TaskContext<'_> {
         // A bee that has posted a task may have relied on this one. The park is still pending meanwhile: if this wakes
         // the bee itself, for the tasks of a hive of the queen alone, whoever waits for its core goes on waiting.
         // Step: pass on
-        team.notify_of_queued(self.id());
+        team.notify_of_queued(self.id);
         // From here on the bee is certain to wait on its semaphore. If another thread has already made it SURPLUS again
         // to wake it, that thread has counted it once more.
         // Step: parked
@@ -139,10 +139,10 @@ impl TaskContext<'_> {
     /// Calls `wait`, which blocks on the semaphore and returns whether another thread has posted it, and writes to the
     /// log that the bee is parked and that it goes on. The state is PARKED, or another thread has ended that already.
     fn block_parked(&self, wait: impl FnOnce() -> bool) {
-        let log = &self.slot().log;
+        let log = &self.slot.log;
         log.write(Event::begin(EventKind::Park));
         // A worker off its core is not counted among the threads that want one (`sys/wait.rs`).
-        let is_woken = self.team().policy().while_off_core(wait);
+        let is_woken = self.team.policy().while_off_core(wait);
         log.write(Event::resume(is_woken));
     }
 
@@ -155,7 +155,7 @@ impl TaskContext<'_> {
         if !self.is_past_first_wake.replace(true) {
             self.end_search();
             self.block_parked(|| {
-                self.slot().semaphore.wait();
+                self.slot.semaphore.wait();
                 true
             });
         }
@@ -165,7 +165,7 @@ impl TaskContext<'_> {
     /// the bee also looks for tasks now and then, because nobody wakes a parked bee for them; if there are any, it
     /// makes itself SURPLUS, and returns false. If a region starts later, its leader posts.
     fn wait_until_unparked(&self) -> bool {
-        let (team, slot) = (self.team(), self.slot());
+        let (team, slot) = (self.team, self.slot);
         while team.is_awaited_by_region(slot) {
             if slot.semaphore.wait_for(LOOK_WHILE_PARKED) {
                 return true;
@@ -189,14 +189,14 @@ impl TaskContext<'_> {
     /// deques of all bees: a bee that has just pushed a task there may have found this bee counted asleep, but its
     /// state not yet ASLEEP, and then it has woken nobody.
     fn is_needed(&self, should_wake: impl Fn() -> bool) -> bool {
-        let team = self.team();
-        should_wake() || team.has_mailbox_task(self.slot()) || team.has_queued_task()
+        let team = self.team;
+        should_wake() || team.has_mailbox_task(self.slot) || team.has_queued_task()
     }
 
     /// Blocks on the semaphore. The state is ASLEEP, or another thread has ended that already. Afterwards, wakes those
     /// that this bee was asked to wake.
     fn block_asleep(&self, should_wake: impl Fn() -> bool) {
-        let (team, slot) = (self.team(), self.slot());
+        let (team, slot) = (self.team, self.slot);
         self.record_sleep();
         let is_woken = team.policy().while_off_core(|| self.wait_until_unblocked(should_wake));
         self.resume_from_sleep(!is_woken || slot.was_asleep(), is_woken);
@@ -208,7 +208,7 @@ impl TaskContext<'_> {
     /// Waits for a post of the semaphore. In a hive with a poll interval the bee also looks for something to do after
     /// each interval. Returns whether the semaphore was posted; if not, the bee has made itself AWAKE.
     fn wait_until_unblocked(&self, should_wake: impl Fn() -> bool) -> bool {
-        let (team, slot) = (self.team(), self.slot());
+        let (team, slot) = (self.team, self.slot);
         // Without a poll interval only a post ends the wait.
         let Some(poll) = team.policy().poll_interval() else {
             slot.semaphore.wait();

@@ -22,14 +22,14 @@ impl TaskContext<'_> {
     /// 0 of a task pool is none: it may wait in the middle of a task for what other threads of the pool run. Nor is she
     /// in a region that has begun while the hive was larger: at its end she runs no tasks.
     pub(super) fn is_lone_queen(&self) -> bool {
-        self.id() == 0 && self.team().bees() == 1 && !self.is_in_pool() && !self.has_lent_queen_guard()
+        self.id == 0 && self.team.bees() == 1 && !self.is_in_pool() && !self.has_lent_queen_guard.get()
     }
 
     /// Queues a task of a lone queen.
     // Out of line: `push` is also part of wake-ups on cores that have been idle, where each cache line of code counts.
     #[inline(never)]
     pub(super) fn keep_task(&self, task: Task) {
-        let _in_flight = self.team().track_in_flight();
+        let _in_flight = self.team.track_in_flight();
         // A wait without room on the stack is to find what it waits for first: at the top of the deque.
         if self.deque().len() < MOST_IN_DEQUE || !has_stack_room() {
             self.deque().push(task);
@@ -43,7 +43,7 @@ impl TaskContext<'_> {
 
     /// Queues a task of a lone queen whose deque has as many as it is to have.
     pub(crate) fn keep_in_mailbox(&self, task: Task) {
-        self.slot().queues.mailbox.push(task);
+        self.slot.queues.mailbox.push(task);
         // Pairs with the fence in `share_lone_queens_tasks`.
         fence(Ordering::SeqCst);
         self.share_unless_alone();
@@ -51,8 +51,8 @@ impl TaskContext<'_> {
 
     /// Moves some tasks from a lone queen's mailbox to her deque, and returns the oldest.
     pub(super) fn take_kept_task(&self) -> Option<Task> {
-        let _in_flight = self.team().track_in_flight();
-        let task = self.slot().queues.mailbox.take_batch(self.deque())?;
+        let _in_flight = self.team.track_in_flight();
+        let task = self.slot.queues.mailbox.take_batch(self.deque())?;
         // While the tasks were moved they were in neither queue. So the fence that this executes comes after that.
         self.mark.announce_push();
         self.share_unless_alone();
@@ -63,7 +63,7 @@ impl TaskContext<'_> {
     /// something.
     fn share_unless_alone(&self) {
         if !self.is_lone_queen() {
-            self.team().share_lone_queens_tasks();
+            self.team.share_lone_queens_tasks();
         }
     }
 }

@@ -2,7 +2,6 @@
 //! linked joins (`linked_joins.rs`), where only the bee itself sees them, and are moved to its deque while there are
 //! bees with nothing to do.
 
-use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
 
 impl TaskContext<'_> {
@@ -17,20 +16,6 @@ impl TaskContext<'_> {
     #[inline]
     fn has_room(&self) -> bool {
         self.linked_joins.is_empty() && !self.join_buffer.is_full()
-    }
-
-    /// Puts the second half of a join into the buffer, and returns its number, which `reclaim_join` needs. There is
-    /// room.
-    #[inline]
-    pub(crate) fn buffer_join(&self, task: Task) -> u64 {
-        self.join_buffer.push(task)
-    }
-
-    /// Takes back the task that was buffered last, whose number is `number`, unless it has been shared. Returns whether
-    /// it was still in the buffer.
-    #[inline]
-    pub(crate) fn reclaim_join(&self, number: u64) -> bool {
-        self.join_buffer.reclaim(number)
     }
 
     /// Shares as many tasks as there are bees with nothing to do, or more, unless all of these have been offered some
@@ -148,7 +133,7 @@ mod tests {
     use crate::protocol::region::shape::{BarrierShape, Shape};
     use crate::protocol::tasks::linked_joins::JoinLink;
     use crate::protocol::tasks::sleep::Sleep;
-    use crate::protocol::tasks::task::Run;
+    use crate::protocol::tasks::task::{Run, Task};
     use crate::sys::cpu_mask::CpuMask;
     use crate::sys::wait::WaitPolicy;
 
@@ -185,10 +170,10 @@ mod tests {
     /// of them are taken back, as if the others had come too late.
     fn offered(context: &TaskContext<'_>, task: Task) -> usize {
         let kind = task.kind();
-        let number = context.buffer_join(task);
+        let number = context.join_buffer.push(task);
         context.share_joins_with_new(kind);
         let offered = std::iter::from_fn(|| context.deque().pop()).count();
-        context.reclaim_join(number);
+        context.join_buffer.reclaim(number);
         offered
     }
 
@@ -235,7 +220,7 @@ mod tests {
         assert_eq!(offered(&queen, task(&OneKind)), 1);
         while !queen.join_buffer.is_full() {
             assert!(queen.try_make_room(one));
-            queen.buffer_join(task(&OneKind));
+            queen.join_buffer.push(task(&OneKind));
         }
         assert!(!queen.try_make_room(one));
         assert!(queen.try_make_room(other) && !queen.join_buffer.is_full());
@@ -305,12 +290,12 @@ mod tests {
         let team = team(Sleep::jec(), 2);
         let queen = TaskContext::new(&team, 0);
         let kind = task(&OneKind).kind();
-        let buffer = || queen.try_make_room(kind).then(|| queen.buffer_join(task(&OneKind)));
+        let buffer = || queen.try_make_room(kind).then(|| queen.join_buffer.push(task(&OneKind)));
         let buffered: Vec<_> = std::iter::from_fn(buffer).collect();
         assert!(queen.join_buffer.is_full());
         let joins = [Linked::new(), Linked::new()];
         link_all(&queen, &joins);
-        assert!(buffered.iter().rev().all(|&number| queen.reclaim_join(number)));
+        assert!(buffered.iter().rev().all(|&number| queen.join_buffer.reclaim(number)));
         assert!(!queen.try_make_room(kind), "a buffered join would be further in than these");
         assert!(unlink(&queen, &joins[1]) && !queen.try_make_room(kind));
         assert!(unlink(&queen, &joins[0]) && queen.try_make_room(kind));
@@ -321,7 +306,7 @@ mod tests {
         let team = team(Sleep::jec(), 2);
         let (queen, worker) = (TaskContext::new(&team, 0), TaskContext::new(&team, 1));
         queen.begin_task();
-        let numbers = [queen.buffer_join(task(&OneKind)), queen.buffer_join(task(&OneKind))];
+        let numbers = [queen.join_buffer.push(task(&OneKind)), queen.join_buffer.push(task(&OneKind))];
         let joins = [Linked::new(), Linked::new(), Linked::new()];
         link_all(&queen, &joins);
         assert!(!queen.share_joins());
@@ -337,7 +322,7 @@ mod tests {
         assert!(queen.slot.queues.steal().is_some_and(|task| task.is_of(&raw const joins[0])));
         assert!(queen.deque().pop().is_some_and(|task| task.is_of(&raw const joins[2])));
         assert!(joins.iter().rev().all(|join| !unlink(&queen, join)));
-        assert!(numbers.iter().rev().all(|&number| !queen.reclaim_join(number)));
+        assert!(numbers.iter().rev().all(|&number| !queen.join_buffer.reclaim(number)));
         assert!(!queen.keeps_joins());
         queen.end_task();
     }
@@ -346,7 +331,7 @@ mod tests {
     fn who_has_nothing_else_to_run_comes_to_all_halves_the_innermost_first() {
         let team = team(Sleep::jec(), 1);
         let queen = TaskContext::new(&team, 0);
-        queen.buffer_join(task(&OneKind));
+        queen.join_buffer.push(task(&OneKind));
         let joins = [Linked::new(), Linked::new()];
         link_all(&queen, &joins);
         assert!(queen.keeps_joins() && queen.share_all_joins() && !queen.share_all_joins());
@@ -364,7 +349,7 @@ mod tests {
         contexts[1..].iter().for_each(TaskContext::begin_search);
         queen.begin_task();
         let begin = || {
-            queen.buffer_join(task(&OneKind));
+            queen.join_buffer.push(task(&OneKind));
             queen.share_joins_with_new(task(&OneKind).kind());
             queen.deque().len()
         };

@@ -19,17 +19,17 @@ use crate::sync::{Counter, Event, EventKind, StealPacing, Worker, has_stack_room
 
 /// A bee that runs tasks. It stays on the bee's own thread.
 pub(crate) struct TaskContext<'c> {
-    pub(super) team: &'c Team,
+    pub(crate) team: &'c Team,
     /// The number of the bee.
-    pub(super) id: u32,
+    pub(crate) id: u32,
     /// The slot of the bee.
-    pub(super) slot: &'c Slot,
+    pub(crate) slot: &'c Slot,
     /// The bee's end of its deque. None only while this is dropped.
     deque: Option<Worker<Task>>,
     /// The mark that tells others that there may be tasks in the deque.
     pub(super) mark: DequeMark<'c>,
     /// The second halves of joins that no other bee has asked for yet.
-    pub(super) join_buffer: JoinBuffer,
+    pub(crate) join_buffer: JoinBuffer,
     /// The joins further in than those in the buffer.
     pub(crate) linked_joins: LinkedJoins,
     /// What the bee knows of the others' demand for joins.
@@ -65,7 +65,7 @@ pub(crate) struct TaskContext<'c> {
     /// to a region.
     queen_guard: Cell<Option<QueenGuard<'c>>>,
     /// Whether it has lent the lock to a region, which is running.
-    has_lent_queen_guard: Cell<bool>,
+    pub(super) has_lent_queen_guard: Cell<bool>,
 }
 
 impl<'c> TaskContext<'c> {
@@ -163,26 +163,6 @@ impl<'c> TaskContext<'c> {
     #[inline(always)]
     pub(super) fn deque(&self) -> &Worker<Task> {
         self.deque.as_ref().expect("a task context in use")
-    }
-
-    /// The team that the bee belongs to.
-    pub(crate) fn team(&self) -> &'c Team {
-        self.team
-    }
-
-    /// Whether the bee, in the queen's place, has lent the queen lock to a region, which is running.
-    pub(super) fn has_lent_queen_guard(&self) -> bool {
-        self.has_lent_queen_guard.get()
-    }
-
-    /// The number of the bee.
-    pub(crate) fn id(&self) -> u32 {
-        self.id
-    }
-
-    /// The slot of the bee.
-    pub(crate) fn slot(&self) -> &'c Slot {
-        self.slot
     }
 
     /// Queues a task that any bee may run, in the bee's own deque, and tells others of it if there are any.

@@ -63,7 +63,7 @@ impl<'h, 'c> Worker<'h, 'c> {
     /// The worker whose context `task_context` is. `hired_at` is the epoch of its start line at the time when it was
     /// hired.
     pub(crate) fn new(task_context: &'h TaskContext<'c>, hired_at: u64) -> Self {
-        let (team, id) = (task_context.team(), task_context.id());
+        let (team, id) = (task_context.team, task_context.id);
         let group_id = team.fixed.shape.start_group(id);
         let (group, led_groups) = (team.group(group_id), LedGroups::new(&team.fixed.shape, id));
         let is_only_group = team.fixed.shape.group_count() == 1;

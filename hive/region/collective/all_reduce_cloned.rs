@@ -58,7 +58,7 @@ impl Bee<'_> {
                 // a `T` of the program that is 'static has borrowed no `Bee`.
                 Some(unsafe { &*address }.clone())
             };
-            (0..self.context.bees()).map(clone_of).collect::<Option<Vec<T>>>()
+            (0..self.context.bees).map(clone_of).collect::<Option<Vec<T>>>()
         });
         let combined = values.and_then(|values| values.into_iter().reduce(op));
         let passed_before = self.context.barriers_passed();

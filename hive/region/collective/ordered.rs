@@ -235,7 +235,7 @@ impl Bee<'_> {
     fn wait_for_index(&self, order: &Ordered, index: usize, region: u64) -> bool {
         // Whether bees of other regions may run some of the indices. The key of one region would keep them out, so all
         // go by the index alone, whatever the key says.
-        let is_alone = self.context.bees() == 1;
+        let is_alone = self.context.bees == 1;
         let is_among_others = if is_alone { nesting::is_waited_for() } else { self.context.has_outside_help() };
         if is_among_others && nesting::is_inside_loop() {
             self.context.refuse_in_loop(Operation::Ordered);

@@ -58,7 +58,7 @@ impl Bee<'_> {
     pub fn signal(&self, count: usize) {
         let call = self.context.begin_call(Operation::Signal);
         if self.bees() > 1 && !self.context.has_failed() {
-            let before = self.context.signal_of(self.context.id()) as usize;
+            let before = self.context.signal_of(self.context.id) as usize;
             assert!(before <= count, "bee {} signals {count} after {before}", self.id());
             self.context.set_signal(count as u64);
         }

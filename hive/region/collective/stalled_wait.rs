@@ -60,7 +60,7 @@ impl<'m> DeadlockCheck<'m> {
     fn check_for_deadlock(&mut self, context: &'m RegionContext<'m>, has_come: impl Fn() -> bool) -> bool {
         let is_deadlocked = match self {
             // A bee alone waits in vain, unless it is inside something in which other threads take part.
-            Self::NotStarted if context.bees() == 1 => !nesting::is_waited_for(),
+            Self::NotStarted if context.bees == 1 => !nesting::is_waited_for(),
             Self::NotStarted => {
                 *self = Self::Registered(context.declare_stall());
                 false

@@ -61,7 +61,7 @@ impl Bee<'_> {
         if self.bees() <= ALL_TO_ALL_MAX_BEES {
             let slots = self.exchange(operation, None, &[value]);
             // None: this bee is alone, or must not panic. Then its own value is the result.
-            return slots.and_then(|slots| slots.combine(self.context.bees(), op)).unwrap_or(value);
+            return slots.and_then(|slots| slots.combine(self.context.bees, op)).unwrap_or(value);
         }
         let sum = self.reduce_as(operation, value, op);
         // Only the queen has the result, and only her closure is called.
@@ -100,7 +100,7 @@ impl Bee<'_> {
         op: impl Fn(T, T) -> T,
     ) -> Option<T> {
         let slots = self.exchange(operation, None, &[value]);
-        self.is_queen().then(|| slots.and_then(|slots| slots.combine(self.context.bees(), op)).unwrap_or(value))
+        self.is_queen().then(|| slots.and_then(|slots| slots.combine(self.context.bees, op)).unwrap_or(value))
     }
 
     /// Combines the values of all bees up to this one, including its own, in the order of the bees' numbers.
@@ -124,7 +124,7 @@ impl Bee<'_> {
     pub fn scan_inclusive<T: ByCopy>(&self, value: T, op: impl Fn(T, T) -> T) -> T {
         let call = self.context.begin_call(Operation::ScanInclusive);
         let slots = self.exchange(Operation::ScanInclusive, None, &[value]);
-        let prefix = slots.and_then(|slots| slots.combine(self.context.id() + 1, op)).unwrap_or(value);
+        let prefix = slots.and_then(|slots| slots.combine(self.context.id + 1, op)).unwrap_or(value);
         call.end();
         prefix
     }
@@ -148,7 +148,7 @@ impl Bee<'_> {
         let call = self.context.begin_call(Operation::ScanExclusive);
         let slots = self.exchange(Operation::ScanExclusive, None, &[value]);
         let prefix =
-            slots.and_then(|slots| (0..self.context.id()).try_fold(init, |sum, id| Some(op(sum, slots.value(id, 0)?))));
+            slots.and_then(|slots| (0..self.context.id).try_fold(init, |sum, id| Some(op(sum, slots.value(id, 0)?))));
         call.end();
         prefix.unwrap_or(init)
     }
@@ -233,7 +233,7 @@ impl Bee<'_> {
         // The first bee does the work before the barrier and shows the result; the others show nothing.
         let (own, work) = if self.context.claim_single() { (Some(work()), None) } else { (None, Some(work)) };
         let slots = self.exchange(Operation::Single, None, own.as_slice());
-        let value_of_first = || slots.and_then(|slots| first_value(&slots, self.context.bees()));
+        let value_of_first = || slots.and_then(|slots| first_value(&slots, self.context.bees));
         // Only in a destructor that must not panic, on a bee that gets nothing from the first one.
         let run_own = || work.map(|work| work()).unwrap_or_else(|| unreachable!("the first has done it"));
         let result = own.or_else(value_of_first).unwrap_or_else(run_own);

@@ -56,13 +56,13 @@ impl CheckedRegion {
         let last_epoch = self.epoch.load(Ordering::Relaxed);
         run(&|context| {
             // Relaxed: numbers of the model's own, which loom does not know. All bees of a region store the same.
-            assert!(bees == 1 || context.epoch() > last_epoch, "two regions have the same epoch");
-            self.epoch.store(context.epoch().max(last_epoch), Ordering::Relaxed);
-            assert_eq!(context.bees(), bees, "a bee of another team");
-            assert!(context.id() < bees, "bee {} runs in a team of {bees}", context.id());
-            let output = &self.outputs[context.id() as usize];
-            assert!(output.get() < self.input.get(), "bee {} runs its part twice", context.id());
-            output.set(self.input.get() + context.id());
+            assert!(bees == 1 || context.epoch > last_epoch, "two regions have the same epoch");
+            self.epoch.store(context.epoch.max(last_epoch), Ordering::Relaxed);
+            assert_eq!(context.bees, bees, "a bee of another team");
+            assert!(context.id < bees, "bee {} runs in a team of {bees}", context.id);
+            let output = &self.outputs[context.id as usize];
+            assert!(output.get() < self.input.get(), "bee {} runs its part twice", context.id);
+            output.set(self.input.get() + context.id);
         });
         for (id, output) in (0..).zip(&self.outputs) {
             let expected = if id < bees { 100 * self.round + id } else { before[id as usize] };

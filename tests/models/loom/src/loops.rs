@@ -75,7 +75,7 @@ impl Loop {
         let (words, number) = self.loop_state.begin_round(context);
         let other = self.numbers[round as usize].swap(number, Ordering::Relaxed);
         assert!(other == 0 || other == number, "one bee takes round {round} for number {number}, another for {other}");
-        self.take_units(context, words, number, self.distribution, context.bees(), run);
+        self.take_units(context, words, number, self.distribution, context.bees, run);
     }
 
     /// Takes units of the round with this number, until none is left, as one of the first `active` bees.
@@ -94,7 +94,7 @@ impl Loop {
             Distribution::OneByOne => stealing.run_dynamic(|some| some.for_each(&mut run)),
             Distribution::InParts => stealing.run_affinity(|part| part.for_each(&mut run)),
             Distribution::FromQueue => {
-                while let Some(part) = words.queue().take(number, self.units as usize, |_| 2) {
+                while let Some(part) = words.queue.take(number, self.units as usize, |_| 2) {
                     part.for_each(|unit| run(unit as u32));
                 }
             }
@@ -104,7 +104,7 @@ impl Loop {
     /// Runs a bee's part of round `round` as `Bee::for_range` does, whose rounds are of different loops: of this
     /// distribution, and on the first `active` bees of the team.
     pub(crate) fn run_as(&self, context: &RegionContext<'_>, round: u32, distribution: Distribution, active: u32) {
-        let takes_part = context.id() < active;
+        let takes_part = context.id < active;
         let has_ranges = distribution != Distribution::FromQueue;
         let (words, number) = self.loop_state.begin_round_of_any_loop(context, has_ranges && takes_part);
         if takes_part {
@@ -115,9 +115,9 @@ impl Loop {
     /// The same for a loop of the first `units` units that is the only loop of its region: the round's number is known,
     /// and the loop state has been made ready for it.
     pub(crate) fn run_alone(&self, context: &RegionContext<'_>, round: u32, units: u32) {
-        let words = self.loop_state.only_dispatch();
+        let words = &self.loop_state.first;
         let stealing =
-            StealingLoop { dispatch: words, context, round: round as u16 + 1, bees: context.bees() as usize, units };
+            StealingLoop { dispatch: words, context, round: round as u16 + 1, bees: context.bees as usize, units };
         stealing.run_dynamic(|some| some.for_each(|unit| self.count(round, unit)));
     }
 

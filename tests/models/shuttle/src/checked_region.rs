@@ -10,8 +10,8 @@ pub(crate) fn run(hive: &Hive, bees: u32, barriers: u32) {
     let runs: Vec<_> = (0..bees).map(|_| AtomicU32::new(0)).collect();
     let arrivals: Vec<_> = (0..barriers).map(|_| AtomicU32::new(0)).collect();
     hive.region(bees, |context| {
-        assert_eq!(context.bees(), bees, "a bee of another team");
-        runs[context.id() as usize].fetch_add(1, Ordering::Relaxed);
+        assert_eq!(context.bees, bees, "a bee of another team");
+        runs[context.id as usize].fetch_add(1, Ordering::Relaxed);
         for arrived in &arrivals {
             arrived.fetch_add(1, Ordering::Relaxed);
             context.barrier();
@@ -19,7 +19,7 @@ pub(crate) fn run(hive: &Hive, bees: u32, barriers: u32) {
                 arrived.load(Ordering::Relaxed),
                 bees,
                 "arrivals at a barrier that bee {} has passed",
-                context.id()
+                context.id
             );
         }
     });

@@ -50,7 +50,7 @@ impl Loop {
 
     /// Runs a bee's part of a round.
     pub(crate) fn run(&self, context: &RegionContext<'_>) {
-        let (team, units) = (context.bees() as usize, self.runs.len());
+        let (team, units) = (context.bees as usize, self.runs.len());
         let (words, round) = self.board.begin_round(context);
         let walk = StealingLoop { dispatch: words, context, round, bees: team, units: units as u32 };
         match self.way {
@@ -58,7 +58,7 @@ impl Loop {
             Distribution::InParts => walk.run_affinity(|part| part.for_each(|unit| self.count(unit))),
             Distribution::FromQueue => {
                 while let Some(part) =
-                    words.queue().take(round, units, |next| unit_queue::guided_len(next, units, team, 1))
+                    words.queue.take(round, units, |next| unit_queue::guided_len(next, units, team, 1))
                 {
                     part.for_each(|unit| self.count(unit as u32));
                 }

@@ -33,7 +33,7 @@ impl Generations {
         let mut set = None;
         for runs in self.runs.chunks(UNITS) {
             let words = set.map_or(&self.first, |set| self.later.dispatch(set));
-            while let Some(units) = words.queue().take(1, UNITS, |_| 1) {
+            while let Some(units) = words.queue.take(1, UNITS, |_| 1) {
                 units.for_each(|unit| runs[unit].set(runs[unit].get() + 1));
             }
             set = Some(self.later.advance(&self.cursor, set, self.bees));

@@ -36,7 +36,7 @@ pub(super) fn barriers_in_regions(hive: Hive, bees: u32, barriers: u32, regions:
     for region in 1..=regions {
         given.set(region);
         hive.region(bees, |context| {
-            let id = context.id();
+            let id = context.id;
             assert_eq!(given.get(), region);
             for barrier in 0..barriers {
                 cells[(barrier * bees + id) as usize].set(10 * region + id);

@@ -59,16 +59,16 @@ fn alternate(count: u32) {
     hive.region(2, |context| {
         context.barrier();
         exploration::explore();
-        for index in (context.id()..count).step_by(2) {
+        for index in (context.id..count).step_by(2) {
             assert!(
                 !wait_for_ordered_index(context, &turn, index),
                 "bee {} is told that turn {index} never comes",
-                context.id()
+                context.id
             );
             // Release: pairs with the Acquire in `wait_for_ordered_index`, for the bee that has the next turn.
             turn.store(index + 1, Ordering::Release);
         }
-        if context.id() == 0 {
+        if context.id == 0 {
             assert!(!wait_for_ordered_index(context, &turn, count), "the queen is told that the last turn never comes");
         }
         if at_work.fetch_sub(1, Ordering::Relaxed) == 1 {
@@ -87,7 +87,7 @@ fn reported(policy: WaitPolicy, waits: [u32; 2]) {
     hive.region(2, |context| {
         context.barrier();
         exploration::explore();
-        let (own, other) = (waits[context.id() as usize], waits[1 - context.id() as usize]);
+        let (own, other) = (waits[context.id as usize], waits[1 - context.id as usize]);
         if wait_for_ordered_index(context, &turn, own) {
             tellings.fetch_add(1, Ordering::Relaxed);
             // Release: pairs with the Acquire in `wait_for_ordered_index`, for the other bee.
@@ -107,7 +107,7 @@ fn panicked(policy: WaitPolicy) {
     let outcome = hive.try_region(2, |context| {
         context.barrier();
         exploration::explore();
-        if context.id() == 1 {
+        if context.id == 1 {
             resume_unwind(Box::new("the worker's"));
         }
         if wait_for_ordered_index(context, &turn, 5) {

@@ -44,7 +44,7 @@ pub(super) const MODELS: &[Model] = &[
     }),
     Model::bounded(3, "work_caught", "the work of one bee panics in a call without a barrier; it catches that", || {
         failing(|context, runs| {
-            if context.id() == 1 {
+            if context.id == 1 {
                 panic_in_work(runs);
             }
         });
@@ -63,7 +63,7 @@ fn play(policy: WaitPolicy, bees: u32, rounds: u32, regions: u32) {
         hive.region(bees, |context| {
             for round in (0..rounds).map(|round| region * rounds + round) {
                 let shown = context
-                    .exchange(Operation::AllReduce, None, &values(round, context.id()))
+                    .exchange(Operation::AllReduce, None, &values(round, context.id))
                     .expect("the barrier is passed");
                 for other in 0..bees {
                     let expected = values(round, other);
@@ -89,11 +89,11 @@ fn with_barriers() {
     hive.region(2, |context| {
         for round in 0..2 {
             let shown = context
-                .exchange(Operation::AllReduce, None, &[10 * round + context.id()])
+                .exchange(Operation::AllReduce, None, &[10 * round + context.id])
                 .expect("the barrier is passed");
             assert_eq!(
-                shown.value(1 - context.id(), 0),
-                Some(10 * round + 1 - context.id()),
+                shown.value(1 - context.id, 0),
+                Some(10 * round + 1 - context.id),
                 "what the other has shown in round {round}"
             );
             context.barrier();
@@ -107,7 +107,7 @@ fn poisoned(last_step: fn(&RegionContext<'_>)) {
     let hive = Hive::with_workers_unexplored(3, SPIN);
     let ended = hive.try_region(3, |context| {
         last_step(context);
-        if context.id() == 2 {
+        if context.id == 2 {
             resume_unwind(Box::new("as expected"));
         }
     });
@@ -123,7 +123,7 @@ fn caught<R>(work: impl FnOnce() -> R) -> Option<R> {
 /// A bee that passes the barrier of the exchange reads what the others have written. A bee that leaves it because of
 /// the panic tries a second exchange, which must not pass.
 fn exchange_again(context: &RegionContext<'_>) {
-    let id = context.id();
+    let id = context.id;
     context.barrier();
     exploration::explore();
     match caught(|| context.exchange(Operation::AllReduce, None, &[id]).expect("the barrier is passed")) {
@@ -140,7 +140,7 @@ fn exchange_again(context: &RegionContext<'_>) {
 /// A bee that passes the second barrier does another exchange, which writes to the slot that the first exchange used. A
 /// bee that leaves the second barrier because of the panic must not be able to read the first exchange's values.
 fn read_again(context: &RegionContext<'_>) {
-    let id = context.id();
+    let id = context.id;
     let shown = context.exchange(Operation::AllReduce, None, &[id]).expect("nobody panics before the next barrier");
     exploration::explore();
     match caught(|| context.barrier()) {

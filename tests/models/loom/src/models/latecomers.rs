@@ -199,8 +199,8 @@ fn panic_in_short_loop() {
     let payload = hive.try_loop_region(3, LoopStart::IfLong, |context| {
         // Relaxed: only the queen's thread counts.
         ran.fetch_add(1, Ordering::Relaxed);
-        if context.id() < 2 {
-            std::panic::resume_unwind(Box::new(context.id()));
+        if context.id < 2 {
+            std::panic::resume_unwind(Box::new(context.id));
         }
     });
     assert_eq!(payload.expect_err("two parts have panicked").downcast_ref(), Some(&0_u32));

@@ -120,7 +120,7 @@ pub(super) fn run_actions(hive: Hive, acts: &'static [BeeAction]) {
     let input = Datum::new(7);
     let outputs = data(bees);
     let ended = hive.try_region(bees, |context: &RegionContext<'_>| {
-        let id = context.id();
+        let id = context.id;
         outputs[id as usize].set(input.get() + id);
         match acts[id as usize] {
             Barrier => {
@@ -198,13 +198,13 @@ fn message(payload: &(dyn std::any::Any + Send)) -> &str {
 fn resumed(policy: WaitPolicy, resumer: u32) {
     let hive = Hive::with_workers(2, 2, policy);
     let caught = Mutex::new(None);
-    let ended = hive.try_region(2, |context| match context.id() {
+    let ended = hive.try_region(2, |context| match context.id {
         0 => resume_unwind(Box::new(PanicPayload(0))),
         _ => *caught.lock().expect("no panic under it") = catch_unwind(AssertUnwindSafe(|| context.barrier())).err(),
     });
     assert!(ended.is_err_and(|payload| payload.is::<PanicPayload>()), "the queen's panic goes on");
     let ended = hive.try_region(2, |context| {
-        if context.id() == resumer {
+        if context.id == resumer {
             let release = caught.lock().expect("no panic under it").take();
             resume_unwind(release.expect("the barrier was broken"));
         }

@@ -141,7 +141,7 @@ fn join_beside_region() {
         }
     });
     hive.region(2, |context| {
-        if context.id() == 0 {
+        if context.id == 0 {
             held.set(held.get() + 1);
         }
     });
@@ -158,9 +158,9 @@ fn join_as_queen(hive: &Hive, lock: QueenGuard<'_>) {
         // SAFETY: this closure keeps the latch alive.
         move || unsafe { team.set_latch(Arc::as_ptr(&latch), 0) }
     });
-    let number = hand.buffer_join(task);
+    let number = hand.join_buffer.push(task);
     hand.share_joins_now();
-    if hand.reclaim_join(number) || hand.reclaim_or_wait(half.job(), &latch) {
+    if hand.join_buffer.reclaim(number) || hand.reclaim_or_wait(half.job(), &latch) {
         half.task().run();
     }
     half.wait();

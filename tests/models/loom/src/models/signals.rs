@@ -27,7 +27,7 @@ fn each_in_turn(count: u64) {
         context.barrier();
         exploration::explore();
         for step in 1..=count {
-            if context.id() == 1 {
+            if context.id == 1 {
                 written[step as usize - 1].set(step as u32);
                 context.set_signal(step);
             } else {
@@ -46,7 +46,7 @@ fn last_only(count: u64) {
     hive.region(2, |context| {
         context.barrier();
         exploration::explore();
-        if context.id() == 1 {
+        if context.id == 1 {
             for step in 1..=count {
                 written[step as usize - 1].set(step as u32);
                 context.set_signal(step);
@@ -68,7 +68,7 @@ fn both_ways(rounds: u64) {
         context.barrier();
         exploration::explore();
         for round in 1..=rounds {
-            if context.id() == 0 {
+            if context.id == 0 {
                 if round > 1 {
                     wait_for(context, 1, round - 1);
                 }
@@ -91,7 +91,7 @@ fn next_region() {
     let hive = Hive::with_workers_unexplored(2, SPIN);
     let written = data(1);
     hive.region(2, |context| {
-        if context.id() == 1 {
+        if context.id == 1 {
             context.set_signal(1);
             context.set_signal(5);
         }
@@ -99,7 +99,7 @@ fn next_region() {
     hive.region(2, |context| {
         context.barrier();
         exploration::explore();
-        if context.id() == 1 {
+        if context.id == 1 {
             context.set_signal(1);
             written[0].set(7);
             context.set_signal(2);

@@ -400,7 +400,7 @@ fn mailbox_while_waiting(sleep: Protocol) {
     let hive = Hive::with_tasks(2, 2, PARK, sleep());
     let (waiting, latch) = send_waiting_task(&hive, 1);
     hive.resize(1);
-    let (mail, task) = CheckedTask::on_bee(&hive, 1, move |hand| set_latch(hand.team(), &latch, 1));
+    let (mail, task) = CheckedTask::on_bee(&hive, 1, move |hand| set_latch(hand.team, &latch, 1));
     hive.team.send_to_mailbox(1, task);
     mail.wait();
     waiting.wait();
@@ -454,7 +454,7 @@ fn region_with_task_inside(hive: &Hive, latch: Arc<Latch>, part: impl Fn() + Syn
         ends();
     });
     let task = Mutex::new(Some(task));
-    hive.region_of_earlier_size(3, |region| match region.id() {
+    hive.region_of_earlier_size(3, |region| match region.id {
         0 => {
             // Worker 2 has time to park or to sleep.
             loom::thread::yield_now();
@@ -520,10 +520,10 @@ fn wake_range(sleep: Protocol) {
     let hive = Hive::with_tasks(3, 3, PARK, sleep());
     (0..2).for_each(|_| loom::thread::yield_now());
     let hand = TaskContext::new(&hive.team, 0);
-    let kept = mutually_waiting_tasks().map(|(errand, task)| (hand.buffer_join(task), errand));
+    let kept = mutually_waiting_tasks().map(|(errand, task)| (hand.join_buffer.push(task), errand));
     hand.share_joins();
     for (number, errand) in kept.iter().rev() {
-        if hand.reclaim_join(*number) {
+        if hand.join_buffer.reclaim(*number) {
             hand.push(errand.task());
         }
     }
@@ -611,7 +611,7 @@ fn nested_after(sleep: Protocol, policy: WaitPolicy) {
     let hive = Hive::with_tasks(2, 2, policy, sleep());
     let hand = hive.task_context_of(1);
     hive.region(2, |context| {
-        if context.id() == 1 {
+        if context.id == 1 {
             let (errand, task) = CheckedTask::new();
             hand.with(|hand| {
                 hand.push(task);
@@ -635,7 +635,7 @@ fn nested_other_group(sleep: Protocol, is_inside: bool) {
         errand.wait();
     };
     hive.nested_region(2, |context| {
-        if is_inside && context.id() == 0 {
+        if is_inside && context.id == 0 {
             ask();
         }
     });

@@ -104,7 +104,7 @@ fn wait_for_busy_surplus(policy: WaitPolicy) {
         }
     });
     hive.region(2, |context| {
-        if context.id() == 1 {
+        if context.id == 1 {
             begun.store(true, Ordering::Relaxed);
             work.set(1);
         }

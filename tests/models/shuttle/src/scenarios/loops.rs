@@ -46,12 +46,12 @@ fn take(step: Step, number: u64, context: &RegionContext<'_>, shared: &Loop) {
         Step::Exchange => {
             let value = |id: u32| 100 * number + u64::from(id);
             // Every third bee has more values than fit into an exchange slot.
-            let values = [value(context.id()); 9];
+            let values = [value(context.id); 9];
             let count = |id: u32| if id % 3 == 0 { 9 } else { 1 };
             let shown = context
-                .exchange(Operation::AllReduce, None, &values[..count(context.id())])
+                .exchange(Operation::AllReduce, None, &values[..count(context.id)])
                 .expect("the barrier is passed");
-            for id in 0..context.bees() {
+            for id in 0..context.bees {
                 assert_eq!(shown.count(id), Some(count(id)), "values that bee {id} has shown");
                 assert_eq!(shown.value(id, count(id) - 1), Some(value(id)), "the last value that bee {id} has shown");
                 shuttle::thread::yield_now();

@@ -27,8 +27,8 @@ fn throw(hive: &Hive, bees: u32) {
     let at: Vec<_> = (0..bees).map(|_| random_in(0, 3)).collect();
     let ended = hive.try_region(bees, |context| {
         for barrier in 0..2 {
-            if at[context.id() as usize] == barrier {
-                resume_unwind(Box::new(PanicPayload(context.id())));
+            if at[context.id as usize] == barrier {
+                resume_unwind(Box::new(PanicPayload(context.id)));
             }
             context.barrier();
         }
@@ -54,7 +54,7 @@ fn skip_barrier(hive: &Hive, bees: u32) {
     let absentee = random_in(0, bees - 1);
     let ended = hive.try_region(bees, |context| {
         context.barrier();
-        if context.id() != absentee {
+        if context.id != absentee {
             context.barrier();
         }
     });
