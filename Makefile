@@ -27,6 +27,7 @@ bench: setup
 # As in the gate, which says why.
 test: export CARGO_INCREMENTAL ?= 0
 test: export CARGO_PROFILE_DEV_DEBUG ?= none
+test: export CARGO := $(CARGO)
 test: setup
 	.ci/tests --workspace $$(.ci/features all)
 	.ci/test-without-hwloc

@@ -53,8 +53,9 @@ fn commit() -> String {
         return "unknown".to_owned();
     }
     // A commit changes the log of HEAD, and changing the branch changes HEAD. In a worktree they are not in `.git`,
-    // which is a file there. Whether there are changes without a commit is only looked at when the library is built
-    // anew: to follow the index, too, would build everything again after each `git add`.
+    // which is a file there. Whether there are changes without a commit is only looked at when the library's source has
+    // changed, too: to follow the index would build everything again after each `git add`.
+    println!("cargo::rerun-if-changed=hive");
     for file in ["HEAD", "logs/HEAD"] {
         if let Some(path) = output("git", &["rev-parse", "--git-path", file]) {
             println!("cargo::rerun-if-changed={path}");

@@ -175,7 +175,8 @@ fn a_loop_that_is_long_wakes_the_workers() {
     assert_eq!(lone_loops(&hive), 0);
 }
 
-/// A worker that is bound to no CPU may avoid one while it sleeps, but not while it runs what the program gives it.
+/// A worker that is bound to no CPU may move off that of its waker, for which its mask is another one for a moment.
+/// What it runs has the whole mask.
 #[test]
 fn bodies_run_with_the_whole_mask_of_the_process() {
     let _alone = run_exclusively();

@@ -213,19 +213,23 @@ mod tests {
                 Activity::InRegion(2),
                 Activity::InTask,
                 Activity::LeftRegion,
+                Activity::InRegion(0),
+                Activity::Idle,
             ],
         );
         let at = |progress: &mut Progress, seconds| progress.check(&stuck, start + Duration::from_secs_f64(seconds));
         assert_eq!([0.0, 0.9].map(|seconds| at(&mut progress, seconds)), [None, None]);
         let report = at(&mut progress, 1.1).unwrap();
         let lines: Vec<_> = report.lines().collect();
-        assert_eq!(lines[0], "a region of 5 has made no progress for 1.1s");
+        assert_eq!(lines[0], "a region of 7 has made no progress for 1.1s");
         let expected = [
             "  bee 0 waits at the end",
             "  bee 1 waits at barrier 3",
             "  bee 2 is missing: in its part, before barrier 3",
             "  bee 3 is missing: in a task",
             "  bee 4 has come to the end",
+            "  bee 5 is missing: in its part, before barrier 1",
+            "  bee 6 is missing: it has not started its part",
         ];
         assert_eq!(lines[1..], expected);
         assert!([1.5, 2.1].iter().all(|&seconds| at(&mut progress, seconds).is_none()));

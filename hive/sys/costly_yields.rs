@@ -51,7 +51,7 @@ thread_local! {
 }
 
 /// In a forked child, which does not have the thread that is trying: a trial is due.
-#[cfg_attr(not(unix), expect(dead_code, reason = "other systems do not fork"))]
+#[cfg_attr(not(unix), allow(dead_code, reason = "other systems do not fork"))]
 pub(crate) fn forget_trial() {
     NEXT_TRIAL.store(1, Ordering::Relaxed);
 }

@@ -133,10 +133,16 @@ impl KeptBlocks {
         if batch.is_null() {
             return;
         }
-        match shelf.try_lock() {
-            Ok(mut batches) if batches.len() < MAX_BATCHES => batches.push(Batch(batch)),
+        let is_taken = shelf.try_lock().is_ok_and(|mut batches| {
+            let has_room = batches.len() < MAX_BATCHES;
+            if has_room {
+                batches.push(Batch(batch));
+            }
+            has_room
+        });
+        if !is_taken {
             // SAFETY: nobody else has these blocks.
-            _ => unsafe { free_all(batch, self.class) },
+            unsafe { free_all(batch, self.class) };
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn region(runtime: &mut impl Runtime, budget: &Budget, measured: &mut
     if threads > 1 {
         return timing::batches(budget, |times| runtime.empty_regions(threads, times));
     }
-    let counter = Mutex::new(0);
+    let counter = Mutex::new(0_u64);
     let [regions, locks] = timing::batches_in_turn(budget, |which, times| match which {
         0 => runtime.empty_regions(1, times),
         _ => (0..times).for_each(|_| *black_box(&counter).lock().expect("nobody panics with it") += 1),

@@ -44,13 +44,13 @@ pub(crate) struct Budget {
     pub(crate) outside_tasks: u64,
     /// Generations of the tree that is searched.
     pub(crate) search_depth: u32,
-    /// Windows after the last task in which CPU time is counted while the team goes to sleep, one for each idle-use
-    /// case: from when to when, in milliseconds, and how often. Older files have none.
-    #[serde(default)]
-    use_after_tasks: [(u64, u64, u32); 5],
+    /// Windows in which CPU time is counted while the team goes to sleep: so many of 1 ms, of 9 and of 90.
+    use_windows: [u32; 3],
     /// Requests of each of the threads that call one team at the same time: so many at intervals of about a
     /// millisecond, so many of about a millisecond back to back, and so many short regions of both queens together.
     pub(crate) requests: [u32; 3],
+    /// The windows after those, once each: from when to when after the last task.
+    late_windows_ms: [(u64, u64); 2],
 }
 
 impl Budget {
@@ -72,8 +72,9 @@ impl Budget {
         inside_tasks: 1_000_000,
         outside_tasks: 100_000,
         search_depth: 9,
-        use_after_tasks: [(0, 1, 100), (1, 10, 10), (10, 100, 2), (100, 1000, 1), (1000, 1200, 1)],
+        use_windows: [100, 10, 2],
         requests: [250, 500, 1000],
+        late_windows_ms: [(100, 1000), (1000, 1200)],
     };
 
     pub(crate) const QUICK: Self = Self {
@@ -94,8 +95,9 @@ impl Budget {
         inside_tasks: 20_000,
         outside_tasks: 5_000,
         search_depth: 6,
-        use_after_tasks: [(0, 1, 10), (1, 10, 3), (10, 100, 1), (100, 150, 1), (150, 250, 1)],
+        use_windows: [10, 3, 1],
         requests: [60, 100, 200],
+        late_windows_ms: [(100, 150), (150, 250)],
     };
 
     /// So little that a person can look at all of it in a timeline.
@@ -107,7 +109,7 @@ impl Budget {
         inside_tasks: 2_000,
         outside_tasks: 500,
         search_depth: 5,
-        use_after_tasks: [(0, 1, 3), (1, 10, 2), (10, 100, 1), (100, 150, 1), (150, 250, 1)],
+        use_windows: [3, 2, 1],
         requests: [10, 5, 20],
         ..Self::QUICK
     };
@@ -128,7 +130,8 @@ impl Budget {
     /// The window after the last task in which an idle-use case counts CPU time, and how many such windows there are.
     pub(crate) fn use_window(&self, case: Case) -> Option<(Range<Duration>, u32)> {
         let number = Case::all_of("idle-use").position(|of| of == case)?;
-        let (begin, end, times) = self.use_after_tasks[number];
+        let times = self.use_windows.get(number).copied().unwrap_or(1);
+        let (begin, end) = [[(0, 1), (1, 10), (10, 100)].as_slice(), &self.late_windows_ms].concat()[number];
         Some((Duration::from_millis(begin)..Duration::from_millis(end), times))
     }
 }

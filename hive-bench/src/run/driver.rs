@@ -79,12 +79,12 @@ fn run_job(job: &Job) -> Result<Measured, String> {
     own_process::ask_within("runner", job, &environment, time_limit(job))
 }
 
-/// After this the runner is killed. It is ten times what a slow runtime takes for the longest case, or for its matrix,
-/// and more where other programs want the CPUs, too, or in a guest of `tests/numa/run`, where every instruction may be
-/// emulated.
+/// After this the runner is killed. It is some ten times what a slow runtime takes for the longest case, or to make its
+/// matrix and go over it, and more where other programs want the CPUs, too, or in a guest of `tests/numa/run`, where
+/// every instruction may be emulated.
 fn time_limit(job: &Job) -> Duration {
     let emulated = std::env::var_os("HIVE_TEST_GUEST").is_some();
-    let matrix =
-        if job.case.is_sparse() { Duration::from_nanos(600 * job.budget.matrix_nonzeros) } else { Duration::ZERO };
+    let nanos_per_nonzero = if job.case.is_sparse() { 600 + 20 * job.budget.cg_iterations } else { 0 };
+    let matrix = Duration::from_nanos(job.budget.matrix_nonzeros.saturating_mul(nanos_per_nonzero));
     (Duration::from_mins(1) + matrix) * if emulated { 30 } else { machine::runnable_per_cpu() }
 }

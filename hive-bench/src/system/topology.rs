@@ -37,12 +37,12 @@ fn place(cpu: usize) -> Place {
     Place { cpu, core: core_of(cpu), cluster, node: node(&home), package }
 }
 
-/// `None` if there is no cache with this index, and `Some(None)` if it holds instructions only.
 /// The CPUs of its core, as the system lists them.
 pub(super) fn core_of(cpu: usize) -> String {
     text(&format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")).unwrap_or_else(|| cpu.to_string())
 }
 
+/// `None` if there is no cache with this index, and `Some(None)` if it holds instructions only.
 fn cache(home: &str) -> Option<Option<(usize, String)>> {
     let level: usize = text(&format!("{home}/level"))?.parse().ok()?;
     if text(&format!("{home}/type"))? == "Instruction" {

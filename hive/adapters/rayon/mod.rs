@@ -39,8 +39,8 @@
 //! What is given to `rayon::spawn` runs when a rayon worker looks for jobs: in a later [`Hive::rayon`], or when the
 //! hive is dropped, which waits for it.
 //!
-//! How the bees' threads become rayon's workers is described in `docs/adapters.md`; `worker.rs` does it, and `call.rs`
-//! has what the bees do in `Hive::rayon`.
+//! How the bees' threads become rayon's workers is described in `docs/adapters.md`; `call.rs` has what the bees do in
+//! `Hive::rayon`.
 
 pub(crate) mod call;
 
