@@ -163,7 +163,8 @@ mod tests {
     /// Forks a child that locks `mutex` and exits, with code 0 if the value is 7. Returns the child's wait status.
     #[expect(unsafe_code, reason = "forks")]
     fn status_of_child_locking(mutex: &Mutex<u32>) -> libc::c_int {
-        // From here on forks are noticed.
+        // Any call of this registers the handlers that count forks. Without them the mutex would not know that it is in
+        // a child, and the child would wait for a held one for ever.
         fork::without_forks(|| ());
         // SAFETY: the child only takes the lock and exits.
         let child = unsafe { libc::fork() };

@@ -1,6 +1,9 @@
 //! What the bees of a team share of a loop while they run it. Each `Loop` whose chunks are handed out at run time has a
 //! `LoopState`, made by the bee that first needs it or taken from the cache. `Loop::begin_round` calls `begin_round` at
 //! the start of each round. The protocol is described in `docs/loops.md`, as steps LR1 and LR2.
+//!
+//! A *generation* is as many rounds as the 16-bit round numbers in the words can tell apart; each has words of its own,
+//! since bees may be in different rounds.
 
 use crossbeam_utils::CachePadded;
 

@@ -92,8 +92,9 @@ pub struct Hive {
 }
 
 impl Hive {
-    /// The hive that the calling thread works for, as a bee of a region or of tasks. None if the thread is inside
-    /// neither; if the hive's handle has been dropped; and in a forked child, whose process has none of that hive's
+    /// The hive that the calling thread works for: as a bee of a region or of tasks, or as the leader that acts for one
+    /// hive of a set (`region/nesting.rs`). None if it does none of these, or if the innermost of them is in a task
+    /// pool; if the hive's handle has been dropped; and in a forked child, whose process has none of that hive's
     /// threads.
     ///
     /// # Safety
@@ -103,6 +104,7 @@ impl Hive {
         // In a forked child the hives of the parent process are of no use; what such a thread is inside of further out
         // belongs to the parent as well. A task pool is no hive to those who run tasks in it.
         let usable = |team: &Team, _| (!team.policy().is_forked() && !team.is_task_pool()).then(|| team.owner());
+        // A team without an owner, whose address is null, is there in tests only.
         let owner = nesting::with_innermost(usable).flatten().filter(|owner| !owner.is_null())?;
         // SAFETY: `Shared::new` has given its own address to its team, as `Arc::as_ptr` would. The thread is inside of
         // a region or a task of this hive, or acts for it, for as long as the result lives. A region, and who acts for

@@ -142,6 +142,8 @@ impl LoopCosts {
                     self.record_and_keep(size, guess as f32, 0.98);
                 }
             }
+            // Nothing was measured, or the guess is far from it. A negative time is a guess (`BodyTimes::record`), so
+            // `measured` knows nothing of this loop until one thread has run it alone again.
             _ => self.record_and_keep(size, -(guess as f32), 0.875),
         }
     }

@@ -165,15 +165,15 @@ impl Iterator for ByDistance<'_> {
 impl ByDistance<'_> {
     /// Goes on to the next distance, which adds what its range of the order has beyond what is listed.
     fn go_further(&mut self) {
-        let ring = match (Distance::ALL[self.next_level], self.neighbourhood) {
+        let reach = match (Distance::ALL[self.next_level], self.neighbourhood) {
             (Distance::Far, _) => 0..self.order.len(),
             (_, Some(own)) => own.reach[self.next_level].clone(),
             (_, None) => self.listed.clone(),
         };
         self.next_level += 1;
-        self.after = self.listed.end..ring.end;
-        self.before = ring.start..self.listed.start;
-        self.listed = ring;
+        self.after = self.listed.end..reach.end;
+        self.before = reach.start..self.listed.start;
+        self.listed = reach;
     }
 }
 

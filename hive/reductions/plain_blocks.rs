@@ -112,6 +112,7 @@ impl Hive {
             let (indices, kind) = (range.len(), LoopKind::Anonymous(Sharing::EqualParts));
             self.run_loop_body(bees, indices, kind, &mut PlainBlocks { slots, range, map });
         };
+        // Room for no more results than there can be bees: a loop on more bees is refused, and writes none.
         results::take_results(bees.min(self.max_bees()), run, |partial| add_to(sum, partial, op));
     }
 

@@ -207,7 +207,8 @@ impl<L: Reproducibility, T, F: Fn(T, T) -> T> Reduction<L, T, F> {
         }
     }
 
-    /// How `range` is cut for a team of `bees`. No block is empty.
+    /// How `range` is cut for a team of `bees`. There are at most as many `Cut::Blocks` as indices, so none of these is
+    /// empty. With `OnePerBee`, some blocks are if there are fewer indices than bees.
     pub(crate) fn cut(&self, range: &Range<usize>, schedule: Schedule, bees: usize) -> Cut {
         match L::cut(schedule, bees, self.blocks) {
             Cut::Blocks(blocks) => Cut::Blocks(blocks.min(range.len())),

@@ -182,7 +182,7 @@ where
     let shared = Arc::clone(&hive.shared);
     shared.assert_not_forked();
     let future = async move {
-        // As above.
+        // The future alone keeps the hive alive, until it has ended or is dropped.
         let _hive = hive;
         future.await
     };

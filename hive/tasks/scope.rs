@@ -124,6 +124,8 @@ impl<'scope> Scope<'scope> {
             // SAFETY: the team outlives the scope, whose body one of its bees runs.
             Destination::Team(team) => unsafe { &*team },
             Destination::Caller(queue) => {
+                // No bee runs these tasks, so nobody has a credit, and each is counted in the word itself, whichever
+                // thread spawns it: the scope's own, or one that the body has lent the scope to.
                 self.pending.add_from_another_thread();
                 // SAFETY: the queue lies further up the stack of the scope's thread, and outlives the scope.
                 return unsafe { &*queue }.push(task);

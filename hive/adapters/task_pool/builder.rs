@@ -150,7 +150,8 @@ impl PoolBuilder {
         let machine_info = MachineInfo::detect();
         // What the environment says of bees and places is for hives.
         let Environment { spin, pool_parts, pool_threads, warnings, .. } = Environment::read();
-        warnings.iter().filter(|warning| warning.contains("HIVE_POOL_")).for_each(|warning| warn_once(warning));
+        let concern_pools = |warning: &&String| ["HIVE_POOL_", "HIVE_SPIN"].iter().any(|name| warning.contains(name));
+        warnings.iter().filter(concern_pools).for_each(|warning| warn_once(warning));
         let environment = Environment { spin, ..Environment::default() };
         let parts = self.fixed_parts.or(pool_parts);
         let most = parts.map_or(MAX_THREADS, |parts| MAX_THREADS.min(parts.get() as usize));

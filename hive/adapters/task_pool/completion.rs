@@ -44,7 +44,8 @@ impl Completion {
     pub(super) fn new(pool: &Shared, waiter: Option<PoolBee<'_>>) -> Self {
         let waiter = match waiter {
             Some(me) if me.is_of(pool) => Waiter::Bee(me.context.team, me.context.id),
-            // The address that the team keeps is the one that the `Arc` itself has given, as the count needs it.
+            // `set` adds to the count of the `Arc` that holds that pool. For this it needs the pointer that the `Arc`
+            // itself has given, which the team keeps. A pointer made from a reference would not do.
             Some(me) => Waiter::BeeOfAnotherPool(me.context.team.owner().cast(), me.context.id),
             // In the destructors of its thread-locals a thread may have lost its semaphore already.
             None => {

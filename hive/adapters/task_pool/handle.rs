@@ -107,7 +107,7 @@ fn hand_over<R: Send>(
     // SAFETY: the job stays here until it has been run, which is waited for below, and its closure and result are
     // `Send`. Nothing unwinds before that, because of the guard.
     pool.team.inject(unsafe { Task::new(&raw const job) });
-    // What the job waits for here, it has put into no deque of its own.
+    // No floor: the job is in the pool's injector, so nothing of what this waits for is in the caller's own deque.
     job.completion.wait(pool, caller, usize::MAX);
     abort_guard.disarm();
     match job.result.into_inner() {

@@ -2,8 +2,8 @@
 //!
 //! A pool has the threads that it was built with to its end, and programs that ask for their number go on getting that:
 //! they have arrays with an element for each. Of these threads it uses the first ones. A thread that is not used any
-//! more ends the job that it is in the middle of, gives what it has queued to the others, and sleeps until it is used
-//! again; no thread is made or ended. Only what each thread has to run once, a broadcast, wakes it before that.
+//! more ends the job that it is in the middle of, wakes others that steal what it has queued, and sleeps until it is
+//! used again; no thread is made or ended. Only what each thread has to run once, a broadcast, wakes it before that.
 //!
 //! ```
 //! use hive::adapters::task_pool::builder::PoolBuilder;

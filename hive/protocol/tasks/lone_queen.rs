@@ -30,7 +30,8 @@ impl TaskContext<'_> {
     #[inline(never)]
     pub(super) fn keep_task(&self, task: Task) {
         let _in_flight = self.team.track_in_flight();
-        // A wait without room on the stack is to find what it waits for first: at the top of the deque.
+        // Where little of the stack is left, a wait at first runs only what lies at the top of the bee's own deque
+        // (`deep_waits.rs`). So what it may wait for goes there, even if the deque becomes longer than usual.
         if self.deque().len() < MOST_IN_DEQUE || !has_stack_room() {
             self.deque().push(task);
             // This executes a fence, which pairs with the one in `share_lone_queens_tasks`.
