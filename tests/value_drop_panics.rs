@@ -7,54 +7,16 @@
 
 mod common;
 
-use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
+use common::drop_panics::{PanicsOnDrop, with_drop_count};
 use common::process::in_own_process;
 use common::task_helpers::{Payload, assert_hive_and_tasks_work, builders, join_on_two_bees, payload_of};
-use common::{Gate, assert_contains_all, panic_message, silence_panics, wait_until};
+use common::{Gate, silence_panics, wait_until};
 use hive::{Hive, HiveSet, PlaceUnit, Placement, Reduction, Schedule};
-
-/// A value that panics when it is dropped, as long as it is live. The values are counted.
-#[derive(Clone)]
-struct PanicsOnDrop {
-    alive: Arc<()>,
-    is_live: bool,
-}
-
-impl PanicsOnDrop {
-    fn new(alive: &Arc<()>) -> Self {
-        Self { alive: Arc::clone(alive), is_live: true }
-    }
-
-    /// Returns whether it is live. Reads the whole value, so that a freed one would be noticed.
-    fn is_armed(&self) -> bool {
-        self.is_live && Arc::strong_count(&self.alive) > 1
-    }
-
-    fn disarmed(mut self) -> Self {
-        self.is_live = false;
-        self
-    }
-}
-
-impl Drop for PanicsOnDrop {
-    fn drop(&mut self) {
-        if self.is_live {
-            resume_unwind(Box::new(Payload("the drop")));
-        }
-    }
-}
-
-/// Runs `work` with a counter of these values. None may be left afterwards.
-#[track_caller]
-fn with_drop_count(work: impl FnOnce(&Arc<()>)) {
-    let alive = Arc::new(());
-    work(&alive);
-    assert_eq!(Arc::strong_count(&alive), 1, "each value is dropped once");
-}
 
 /// The payload of the panic that `work` ends with. None: it ended without a panic.
 fn payload_if_any(work: impl FnOnce()) -> Option<&'static str> {
@@ -381,38 +343,6 @@ fn results_whose_drop_panics_do_not_stop_the_panic_of_a_scope_or_a_broadcast() {
             with_queen_position_taken(&hive, check);
             assert_hive_and_tasks_work(&hive, 4);
         }
-    });
-}
-
-#[test]
-fn what_is_refused_is_dropped_quietly() {
-    in_own_process("what_is_refused_is_dropped_quietly", || {
-        let hive = Hive::new(2).unwrap();
-        with_drop_count(|alive| {
-            let captured = || PanicsOnDrop::new(alive);
-            let refused: [&dyn Fn(); 3] = [
-                &|| {
-                    let captured = captured();
-                    hive.spmd(0, move |_| _ = captured.is_armed())
-                },
-                &|| {
-                    let captured = captured();
-                    hive.spawn_on(7, move || _ = captured.is_armed())
-                },
-                &|| {
-                    hive.spmd(2, |_| {
-                        let captured = captured();
-                        hive.broadcast(move |_| _ = captured.is_armed());
-                    })
-                },
-            ];
-            let messages = ["no region of 0", "has no such bee", "spawn_on each bee instead"];
-            refused
-                .iter()
-                .zip(messages)
-                .for_each(|(refused, message)| assert_contains_all(&panic_message(refused), &[message]));
-        });
-        assert_hive_and_tasks_work(&hive, 2);
     });
 }
 

@@ -6,6 +6,7 @@ use crate::loops::shared_loop::{IntoLoop, Loop};
 use crate::pool::handle::Hive;
 use crate::pool::loop_costs::LoopKind;
 use crate::region::bee::Bee;
+use crate::region::no_double_panic::NoDoublePanic;
 
 impl Hive {
     /// Runs `body` for all indices of a loop, which all [`bees`](Self::bees) of the hive share out: a region and a loop
@@ -49,7 +50,8 @@ impl Hive {
     #[track_caller]
     #[doc(alias("parallel for", "parallel_for", "omp for", "for_each", "par_iter", "omp parallel for", "taskloop"))]
     pub fn par_for<F: Fn(Range<usize>, &Bee<'_>) + Sync>(&self, work: impl IntoLoop, body: F) {
-        self.run_weighted(work.into(), 1, body);
+        let body = NoDoublePanic::new(body);
+        self.run_weighted(work.into(), 1, body.into_inner());
     }
 
     /// As [`par_for`](Self::par_for), for a loop each of whose indices stands for `weight` elements.

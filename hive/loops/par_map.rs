@@ -30,14 +30,17 @@ impl Hive {
     #[track_caller]
     #[doc(alias("collect", "par_iter", "map"))]
     pub fn par_map<R: Send>(&self, work: impl IntoLoop, map: impl Fn(usize) -> R + Sync) -> Vec<R> {
+        let map = NoDoublePanic::new(map);
         let work = work.into();
         let range = work.range();
         let mut results = Vec::with_capacity(range.len());
         let slots = Slots::new(results.spare_capacity_mut(), range.start);
         self.run_weighted(work, 1, |range, _| {
             // SAFETY: the loop runs each of its indices at most once.
-            unsafe { slots.fill(range, &map) };
+            unsafe { slots.fill(range, &*map) };
         });
+        // Before the results leave the slots: they are dropped there if dropping the closure panics.
+        drop(map);
         let filled = slots.all_filled();
         assert_eq!(filled, range.len(), "a loop that has run each index");
         // SAFETY: so many elements have been filled, which are all.
@@ -69,6 +72,7 @@ impl Hive {
         I: IntoIterator<Item: Send>,
         F: Fn(I::Item, &Bee<'_>) + Sync,
     {
+        let body = NoDoublePanic::new(body);
         let mut items: Vec<_> = items.into_iter().map(|item| Some(NoDoublePanic::new(item))).collect();
         self.par_for_mut(&mut items, schedule, |_, items, bee| {
             items.iter_mut().filter_map(Option::take).for_each(|item| body(item.into_inner(), bee));

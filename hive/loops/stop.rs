@@ -11,6 +11,7 @@ use crate::loops::shared_loop::{IntoLoop, Loop};
 use crate::pool::handle::Hive;
 use crate::pool::loop_costs::LoopKind;
 use crate::region::bee::Bee;
+use crate::region::no_double_panic::NoDoublePanic;
 
 /// Into how many pieces a chunk is cut, between which the loop looks whether it is to end.
 const PIECES: usize = 32;
@@ -106,7 +107,8 @@ impl Hive {
     where
         F: Fn(Range<usize>, &Bee<'_>) + Sync,
     {
-        self.run_until(work.into(), |_| stop.is_stopped(), body);
+        let body = NoDoublePanic::new(body);
+        self.run_until(work.into(), |_| stop.is_stopped(), |piece, bee| body(piece, bee));
         // Acquire: as in `is_stopped`. A deadline that nobody has met while indices were left has stopped nothing.
         !stop.is_stopped.load(Ordering::Acquire)
     }
@@ -127,6 +129,7 @@ impl Hive {
     pub fn par_find(&self, range: Range<usize>, is_it: impl Fn(usize) -> bool + Sync) -> Option<usize> {
         /// Longer chunks would be searched in vain after the index has been found.
         const LONGEST_CHUNK: usize = 4096;
+        let is_it = NoDoublePanic::new(is_it);
         let chunk = (range.len() / 64).clamp(1, LONGEST_CHUNK);
         let first = AtomicUsize::new(usize::MAX);
         // Relaxed, both: the index is all that there is, and the loop's end orders it.

@@ -94,7 +94,7 @@ impl Hive {
                 self.shared.add_warning(message);
             }
         };
-        NumaVec::new(len, place, |elements| {
+        NumaVec::new(len, place, move |elements| {
             self.spmd(plan.bees(), |bee| {
                 // In a nested region one bee fills the parts of all bees.
                 for part in (bee.id()..plan.bees()).step_by(bee.bees()) {
@@ -102,6 +102,8 @@ impl Hive {
                     unsafe { elements.fill(plan.range(part), &*init) };
                 }
             });
+            // Here and not later: the elements are dropped if dropping the closure panics.
+            drop(init);
         })
     }
 

@@ -64,12 +64,12 @@ impl Hive {
         F: Fn(T, T) -> T + Sync,
         M: Fn(Range<usize>) -> T + Sync,
     {
-        let shared = work.into();
-        let bees = shared.team_size(self.bees());
-        let cut = reduction.cut(&shared.range(), shared.spec.schedule, bees);
         // The closures below own what they need, so that it lies in one piece: each piece that the bees read is a
         // transfer between cores.
         let (op, map) = (&reduction.op, NoDoublePanic::new(map));
+        let shared = work.into();
+        let bees = shared.team_size(self.bees());
+        let cut = reduction.cut(&shared.range(), shared.spec.schedule, bees);
         let result = if block_tree::is_large::<T>() {
             // Large values go through the reduction in boxes.
             let map = move |range| Box::new(map(range));

@@ -10,6 +10,7 @@ use std::ops::Mul;
 use crate::loops::shared_loop::IntoLoop;
 use crate::pool::handle::Hive;
 use crate::reductions::reduction::Reduction;
+use crate::region::no_double_panic::NoDoublePanic;
 
 /// In how many sums at once the products of a block are added up, so that the compiler can use vectors.
 const LANES: usize = 8;
@@ -35,7 +36,8 @@ impl Hive {
         T: Sum + Clone + Send,
         F: Fn(usize) -> T + Sync,
     {
-        self.par_reduce(work, &Reduction::deterministic(nothing(), plus), |range| range.map(&term).sum())
+        let term = NoDoublePanic::new(term);
+        self.par_reduce(work, &Reduction::deterministic(nothing(), plus), |range| range.map(&*term).sum())
     }
 
     /// The dot product of two slices. The same bits whatever the number of bees.
@@ -82,12 +84,13 @@ impl Hive {
         T: PartialOrd + Copy + Send,
         F: Fn(usize) -> T + Sync,
     {
+        let value = NoDoublePanic::new(value);
         // Of equal values that are not the same, such as 0.0 and -0.0, the first stays.
         let wider = |(least, most): (T, T), (low, high): (T, T)| {
             (if low < least { low } else { least }, if high > most { high } else { most })
         };
         self.par_reduce(work, &Reduction::deterministic(None, of_those_there(wider)), |range| {
-            range.map(&value).filter(|value| compares(value)).map(|value| (value, value)).reduce(wider)
+            range.map(&*value).filter(|value| compares(value)).map(|value| (value, value)).reduce(wider)
         })
     }
 
@@ -109,6 +112,7 @@ impl Hive {
         T: PartialOrd + Clone + Send,
         F: Fn(usize) -> T + Sync,
     {
+        let value = NoDoublePanic::new(value);
         let smaller = |a: (usize, T), b: (usize, T)| match b.1.partial_cmp(&a.1) {
             Some(Ordering::Less) => b,
             Some(Ordering::Equal) if b.0 < a.0 => b,

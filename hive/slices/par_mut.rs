@@ -10,6 +10,7 @@ use crate::loops::slice_schedule::SliceSchedule;
 use crate::memory::numa_vec::NumaVec;
 use crate::pool::handle::Hive;
 use crate::region::bee::Bee;
+use crate::region::no_double_panic::NoDoublePanic;
 use crate::slices::count_rows;
 
 /// The start of rows that all have the same width, for all bees of a region.
@@ -282,9 +283,10 @@ impl Hive {
     where
         F: Fn(Range<usize>, &mut [T], &Bee<'_>) + Sync,
     {
-        let rows = count_rows(data.len(), width);
-        let slice = RowsPtr::new(data, width);
-        self.run_weighted(schedule.loop_over(rows), width, move |rows, bee| {
+        let body = NoDoublePanic::new(body);
+        let work = schedule.loop_over(count_rows(data.len(), width));
+        let (slice, body) = (RowsPtr::new(data, width), body.into_inner());
+        self.run_weighted(work, width, move |rows, bee| {
             // SAFETY: `loop_over` has made sure that the loop passes only rows below their number, so the slice has
             // them. The slice stays borrowed, since `par_for` returns only after all bees are done. And the loop runs
             // each row at most once, so nobody else gets these elements.
@@ -319,10 +321,13 @@ impl Hive {
     where
         F: Fn(Range<usize>, S::Part, &Bee<'_>) + Sync,
     {
+        let body = NoDoublePanic::new(body);
         let (pointers, lengths, width) = slices.into_pointers();
         let len = lengths[0];
         assert!(lengths.iter().all(|other| *other == len), "different numbers of elements, or of rows: {lengths:?}");
-        self.run_weighted(schedule.loop_over(len), width, move |range, bee| {
+        let work = schedule.loop_over(len);
+        let body = body.into_inner();
+        self.run_weighted(work, width, move |range, bee| {
             // SAFETY: `loop_over` has made sure that the loop passes only indices below `len`, the number of rows of
             // each slice. The loop runs each index at most once.
             let part = unsafe { S::part(&pointers, range.clone()) };

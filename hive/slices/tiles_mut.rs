@@ -12,6 +12,7 @@ use crate::loops::slice_schedule::SliceSchedule;
 use crate::loops::tiles::Tiles;
 use crate::pool::handle::Hive;
 use crate::region::bee::Bee;
+use crate::region::no_double_panic::NoDoublePanic;
 use crate::slices::count_rows;
 use crate::slices::par_mut::RowsPtr;
 
@@ -176,9 +177,11 @@ impl Hive {
     ) where
         F: Fn(TileMut<'_, T>, &Bee<'_>) + Sync,
     {
+        let body = NoDoublePanic::new(body);
         let tiles = Tiles::new(0..count_rows(data.len(), width), 0..width, tile);
-        let cells = RowsPtr::new(data, width);
-        self.run_weighted(schedule.loop_over(tiles.count()), tile[0].saturating_mul(tile[1]), move |numbers, bee| {
+        let work = schedule.loop_over(tiles.count());
+        let (cells, body) = (RowsPtr::new(data, width), body.into_inner());
+        self.run_weighted(work, tile[0].saturating_mul(tile[1]), move |numbers, bee| {
             for (rows, columns) in tiles.of(numbers) {
                 let first = cells.at(rows.start * width + columns.start);
                 // The loop passes numbers of tiles only, so the tile lies in the matrix, which stays borrowed until all

@@ -16,6 +16,7 @@ use async_task::{Runnable, Task};
 use crate::pool::handle::Hive;
 use crate::protocol::region::panics::ignore_panic;
 use crate::region::nesting::rethrow;
+use crate::region::no_double_panic::NoDoublePanic;
 use crate::tasks::handle::queue_task;
 
 /// The result of [`run_async`](Hive::run_async) or [`spawn_async`](Hive::spawn_async): a future that any executor can
@@ -165,13 +166,20 @@ pub(crate) fn call_by<R: Send + 'static>(
     hive: impl Deref<Target = Hive> + Send + 'static,
     work: impl FnOnce(&Hive) -> R + Send + 'static,
 ) -> AsyncTask<R> {
-    let shared = Arc::clone(&hive.shared);
+    let (shared, work) = (Arc::clone(&hive.shared), NoDoublePanic::new(work));
     shared.assert_not_forked();
     let config = &shared.config;
     shared.async_caller.ensure(&config.thread_name, shared.machine_info.mask.as_ref(), config.spin);
+    let work = work.into_inner();
     // The call alone keeps the hive alive, until it has ended. The result is held by others, who are not to drop a
     // hive.
-    spawn(async move { work(&hive) }, move |call| shared.async_caller.queue(call))
+    spawn(async move { work(&hive) }, move |call| {
+        if shared.is_forked() {
+            // A copy of what is the parent's: in this process nobody runs it.
+            return mem::forget(call);
+        }
+        shared.async_caller.queue(call);
+    })
 }
 
 /// The same for `spawn_async`.
@@ -179,8 +187,9 @@ pub(crate) fn poll_by<F>(hive: impl Deref<Target = Hive> + Send + 'static, futur
 where
     F: Future<Output: Send> + Send + 'static,
 {
-    let shared = Arc::clone(&hive.shared);
+    let (shared, future) = (Arc::clone(&hive.shared), NoDoublePanic::new(future));
     shared.assert_not_forked();
+    let future = future.into_inner();
     let future = async move {
         // The future alone keeps the hive alive, until it has ended or is dropped.
         let _hive = hive;

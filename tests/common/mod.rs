@@ -6,6 +6,7 @@
 #![allow(dead_code, reason = "each test file is a crate of its own and uses its own part of this")]
 
 pub(crate) mod completion_log;
+pub(crate) mod drop_panics;
 pub(crate) mod fork_point;
 pub(crate) mod held_thread;
 pub(crate) mod held_workers;

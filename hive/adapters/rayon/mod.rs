@@ -185,9 +185,9 @@ fn start_pool(bees: u32, handlers: &Handlers, hosts: &ThreadHosts) -> Result<Box
 /// The rayon pool of a hive. The hive's handle owns a share in it, and so does each bee that is a rayon worker, as long
 /// as the bee's thread runs. The pool ends when the last share is dropped.
 impl Guest for Arc<ThreadPool> {
-    /// Gives up the handle's share in the pool. On one of the hive's own bees, that bee's share is given up as well. The
-    /// bee is in the middle of the task that drops the hive, and nobody waits for it. With its share, the pool would stay
-    /// alive until that task has ended, and with the pool the threads of the other workers.
+    /// Gives up the handle's share in the pool. On one of the hive's own bees, that bee's share is given up as well:
+    /// the bee is in the middle of the task that drops the hive, nobody waits for it, and with its share the pool and
+    /// the threads of the other workers would stay alive until that task has ended.
     fn leave(self: Box<Self>, is_forked: bool) {
         let pool = *self;
         if !is_forked {

@@ -184,6 +184,10 @@ fn make_first_thread(shared: &Arc<Shared>) -> impl Drop + use<> {
     nesting::run_tasks_from_now_on(unsafe { &*context });
     on_drop(move || {
         let team = &owner.shared().team;
+        if team.policy().is_forked() {
+            // What is queued is the parent's, and its threads are not in this process.
+            return;
+        }
         team.end_hiring(1);
         // SAFETY: it is there until the end of this function.
         let lent = unsafe { &*context };

@@ -134,8 +134,8 @@ impl View {
     }
 
     /// What `word` means to a bee that waits until the count of arrivals has reached `arrivals`. `None`: keep waiting.
-    /// `is_poisoned` says whether the region is poisoned, and must be read after the word. A bee that panics poisons the
-    /// region before it counts its exit, so whoever sees that exit also sees the poison, and takes the exit for no
+    /// `is_poisoned` says whether the region is poisoned, and must be read after the word: a bee that panics poisons
+    /// the region before it counts its exit, so whoever sees that exit also sees the poison, and takes the exit for no
     /// mismatch.
     ///
     /// The poison is checked before the count, because a bee that the poison has released may arrive once more, in a
