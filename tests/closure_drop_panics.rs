@@ -36,8 +36,8 @@ fn captures_whose_drop_panics_do_not_stop_the_panic_of_a_loop() {
             }
             // Results are not lost if the closure's drop panics when all are there.
             with_drop_count(|alive| {
-                let (captured, made) = (PanicsOnDrop::new(alive), PanicsOnDrop::new(alive).disarmed());
-                let map = move |_| (captured.is_armed(), made.clone());
+                let captured = PanicsOnDrop::new(alive);
+                let map = move |_| (captured.is_armed(), PanicsOnDrop::new(alive));
                 assert_eq!(payload_of(|| _ = hive.par_map(0..8, map)), "the drop");
             });
             assert_hive_and_tasks_work(&hive, n);

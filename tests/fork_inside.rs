@@ -23,7 +23,7 @@ use hive::{BarrierShape, Bee, Builder, Hive, Loop, Pin, Reduction, Scan, Schedul
 /// A place for the fork: its name, whether the others miss a child that returns there, and a function that gets there.
 type ForkPlace = (&'static str, bool, fn(&'static ForkPoint));
 
-const PLACES: [ForkPlace; 20] = [
+const PLACES: [ForkPlace; 21] = [
     ("the queen in a region", true, |scene| {
         scene.hive.spmd(3, |bee| {
             if bee.is_queen() {
@@ -67,8 +67,7 @@ const PLACES: [ForkPlace; 20] = [
                 }
             });
         };
-        learn_as_lone_loop(scene.hive, || run(false));
-        run(true);
+        learn_as_lone_loop(scene.hive, run);
     }),
     ("a scan that its caller runs alone", true, |scene| {
         let run = |forks| {
@@ -82,8 +81,7 @@ const PLACES: [ForkPlace; 20] = [
             scene.hive.par_scan(&mut numbers, &sum, Scan::Inclusive);
             assert_eq!(numbers, [1, 2, 3]);
         };
-        learn_as_lone_loop(scene.hive, || run(false));
-        run(true);
+        learn_as_lone_loop(scene.hive, run);
     }),
     ("the last block of a reduction whose caller runs the first one alone", true, |scene| {
         let sum = Reduction::per_team_size(0, |a, b| a + b);
@@ -99,8 +97,7 @@ const PLACES: [ForkPlace; 20] = [
             });
             assert_eq!(total, 3);
         };
-        learn_as_lone_loop(scene.hive, || run(false));
-        run(true);
+        learn_as_lone_loop(scene.hive, run);
     }),
     ("a short reduction that its caller runs alone", true, |scene| {
         let sum = Reduction::unordered(0, |a, b| a + b);
@@ -113,8 +110,7 @@ const PLACES: [ForkPlace; 20] = [
             });
             assert_eq!(total, 3);
         };
-        learn_as_lone_loop(scene.hive, || run(false));
-        run(true);
+        learn_as_lone_loop(scene.hive, run);
     }),
     ("a task", true, |scene| {
         // Not a channel: the child hangs on its lock if this thread, which the child does not have, holds that at the
@@ -125,6 +121,11 @@ const PLACES: [ForkPlace; 20] = [
             is_done.arrive();
         });
         is_done.wait_for(1);
+    }),
+    ("an asynchronous call, with another in the queue", true, |scene| {
+        let is_done: &'static Gate = keep(Default::default());
+        let _calls = [(); 2].map(|()| hive::run_async(|| (scene.fork(), is_done.arrive())));
+        is_done.wait_for(2);
     }),
     ("a scope", false, |scene| scene.hive.scope(|_| scene.fork())),
     ("a scope with a task that has not ended", true, |scene| {
@@ -184,19 +185,20 @@ const PLACES: [ForkPlace; 20] = [
     }),
 ];
 
-/// Has the hive run this loop until it has left one to its caller alone. Workers that never sleep get all of them; then
-/// it is one more place in a loop.
-fn learn_as_lone_loop(hive: &Hive, run: impl Fn()) {
+/// Has the hive run this loop until it has left one to its caller alone, and then with a fork. Workers that never sleep
+/// get all of them; then it is one more place in a loop.
+fn learn_as_lone_loop(hive: &Hive, run: impl Fn(bool)) {
     let lone_loops = || hive.stats().total().lone_loops;
     for _ in 0..50 {
         thread::sleep(Duration::from_millis(2));
         let before = lone_loops();
-        run();
+        run(false);
         if lone_loops() > before {
             break;
         }
     }
     thread::sleep(Duration::from_millis(2));
+    run(true);
 }
 
 /// Builders with different times of polling.

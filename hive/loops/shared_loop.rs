@@ -377,6 +377,7 @@ impl Loop {
         };
         while let Some(taken) = dispatch.queue.take(round, units.count, amount) {
             body.run_range(chunks.indices(units.chunks_of(taken)));
+            // If the queen has begun the loop alone and it takes too long, the workers now get what is left.
             context.start_if_long();
         }
     }

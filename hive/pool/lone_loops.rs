@@ -71,11 +71,13 @@ impl Shared {
     #[inline]
     fn run_call<P: RegionBody>(self: &Arc<Self>, call: LoopCall, body: &mut P) -> Result<(), Error> {
         let LoopCall { bees, may_run_as_one, .. } = call;
+        // Inside a region or a task no lock is waited for: the caller runs the loop alone if another thread is queen,
+        // or if a bee that the loop needs may be waiting for the caller.
         if nesting::is_inside_any() {
             return self.nested_spmd(bees, body, Start::Loop(call));
         }
         let queen_guard = self.team.try_become_queen();
-        // Relaxed: a hint, as wherever this is counted.
+        // Relaxed: a hint, as all uses of `lone_callers` are.
         if may_run_as_one && (queen_guard.is_none() || self.lone_callers.load(Ordering::Relaxed) > 0) {
             return self.run_loop_beside_others(queen_guard, call, body);
         }

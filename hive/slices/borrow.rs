@@ -19,7 +19,8 @@ use crate::region::bee::Bee;
 /// ```
 ///
 /// - `phase`: the phase in which the part was last borrowed; 0: none that needs to be compared. See [`Phase`].
-/// - `O`: whether others than the part's own bee have read it in that phase.
+/// - `O`: whether others than the part's own bee have read it in that phase; with `W`, whether its own bee has, before
+///   it wrote to it.
 /// - `W`: whether the last borrow was for writing.
 /// - `count`: how many have the part borrowed now. There is room for sixteen readers on each bee of the largest team.
 #[derive(Clone, Copy)]
@@ -27,16 +28,16 @@ struct BorrowWord(u64);
 
 impl BorrowWord {
     const WRITE_BIT: u64 = 1 << 20;
-    const OTHERS_BIT: u64 = 1 << 21;
+    const READ_BIT: u64 = 1 << 21;
     const COUNT_MASK: u64 = Self::WRITE_BIT - 1;
     const PHASE_SHIFT: u32 = 22;
 
-    fn written(phase: Phase) -> Self {
-        Self((phase.0 << Self::PHASE_SHIFT) | Self::WRITE_BIT | 1)
+    fn written(phase: Phase, after_own_read: bool) -> Self {
+        Self((phase.0 << Self::PHASE_SHIFT) | (u64::from(after_own_read) * Self::READ_BIT) | Self::WRITE_BIT | 1)
     }
 
     fn read(phase: Phase, by_others: bool, count: u64) -> Self {
-        Self((phase.0 << Self::PHASE_SHIFT) | (u64::from(by_others) * Self::OTHERS_BIT) | count)
+        Self((phase.0 << Self::PHASE_SHIFT) | (u64::from(by_others) * Self::READ_BIT) | count)
     }
 
     fn phase(self) -> Phase {
@@ -47,8 +48,14 @@ impl BorrowWord {
         self.0 & Self::WRITE_BIT != 0
     }
 
+    /// Whether others than the part's own bee have read it in that phase, in which nobody has written to it.
     fn is_read_by_others(self) -> bool {
-        self.0 & Self::OTHERS_BIT != 0
+        !self.is_write() && self.0 & Self::READ_BIT != 0
+    }
+
+    /// Whether the part's own bee has read it in that phase, and no other bee has.
+    fn is_read_by_own(self) -> bool {
+        self.is_write() == (self.0 & Self::READ_BIT != 0)
     }
 
     fn count(self) -> u64 {
@@ -191,15 +198,14 @@ impl BorrowState {
         self.try_borrow(by, |word| match word {
             _ if word.count() > 0 && word.is_write() => Err(BorrowError::BeingWritten(self.holder(word, by))),
             _ if word.count() > 0 => Err(BorrowError::BeingRead(self.holder(word, by))),
-            _ if word.phase().is_same(by.phase) && !word.is_write() && (!by.is_own || word.is_read_by_others()) => {
-                Err(BorrowError::ReadThisPhase)
-            }
-            _ => Ok(BorrowWord::written(by.phase)),
+            _ if !word.phase().is_same(by.phase) => Ok(BorrowWord::written(by.phase, false)),
+            _ if word.is_read_by_others() || word.is_read_by_own() && !by.is_own => Err(BorrowError::ReadThisPhase),
+            _ => Ok(BorrowWord::written(by.phase, word.is_read_by_own())),
         })
     }
 
     /// Borrows the part for reading. Allowed if nobody has it borrowed for writing, and it has not been written to in
-    /// this phase.
+    /// this phase, not even by the same bee: the word does not say who wrote.
     #[inline]
     pub(crate) fn try_read(&self, by: Borrower) -> Result<(), BorrowError> {
         self.try_borrow(by, |word| match word {
@@ -389,6 +395,10 @@ mod tests {
         assert_eq!(state.try_write(by(phase, true)), Ok(()));
         state.release();
         assert_eq!(state.try_read(by(phase, false)), Err(BorrowError::WrittenThisPhase));
+        assert_eq!(state.try_write(by(phase, false)), Err(BorrowError::ReadThisPhase), "its bee has read it before");
+        assert_eq!(state.try_write(by(phase, true)), Ok(()), "again");
+        state.release();
+        assert_eq!(state.try_write(by(phase, false)), Err(BorrowError::ReadThisPhase), "and before that");
         // In the next phase another bee reads it, before the own bee does and after it.
         for others_first in [true, false] {
             let phase = 6 + u64::from(others_first);

@@ -288,8 +288,8 @@ impl Hive {
         let (slice, body) = (RowsPtr::new(data, width), body.into_inner());
         self.run_weighted(work, width, move |rows, bee| {
             // SAFETY: `loop_over` has made sure that the loop passes only rows below their number, so the slice has
-            // them. The slice stays borrowed, since `par_for` returns only after all bees are done. And the loop runs
-            // each row at most once, so nobody else gets these elements.
+            // them. The slice stays borrowed, since `run_weighted` returns only after all bees are done. And the loop
+            // runs each row at most once, so nobody else gets these elements.
             let part = unsafe { slice.rows_mut(rows.clone()) };
             body(rows, part, bee);
         });

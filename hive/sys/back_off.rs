@@ -39,8 +39,8 @@ const LONGEST_SAMPLE: Duration = Duration::from_micros(2);
 /// The delay of one worker, and the search for a better one. A *sample* is the time from one arrival of the worker to
 /// its next.
 ///
-/// The worker alternates between two phases. It pauses, with the chosen delay, for a number of samples that grows from
-/// search to search; then it searches, trying every delay in turn.
+/// The worker alternates between two phases. It pauses, with the chosen delay, for a number of samples that grows with
+/// each finished search, up to `LONGEST_PAUSE`; then it searches, trying every delay in turn.
 pub(crate) struct BackOff {
     /// The delay in use, as a number of iterations of `run_iterations`.
     iterations: u32,

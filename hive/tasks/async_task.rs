@@ -17,6 +17,7 @@ use crate::pool::handle::Hive;
 use crate::protocol::region::panics::ignore_panic;
 use crate::region::nesting::rethrow;
 use crate::region::no_double_panic::NoDoublePanic;
+use crate::sys::fork::with_abort_in_child;
 use crate::tasks::handle::queue_task;
 
 /// The result of [`run_async`](Hive::run_async) or [`spawn_async`](Hive::spawn_async): a future that any executor can
@@ -173,7 +174,7 @@ pub(crate) fn call_by<R: Send + 'static>(
     let work = work.into_inner();
     // The call alone keeps the hive alive, until it has ended. The result is held by others, who are not to drop a
     // hive.
-    spawn(async move { work(&hive) }, move |call| {
+    spawn(async move { with_abort_in_child(|| work(&hive)) }, move |call| {
         if shared.is_forked() {
             // A copy of what is the parent's: in this process nobody runs it.
             return mem::forget(call);

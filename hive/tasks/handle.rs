@@ -232,8 +232,11 @@ impl Hive {
             };
             let (worker_ids, put) = (1..=workers as u32, &put);
             nesting::with_task_context(team, |context| match context {
+                // The caller may have entered other hives since it became a bee of this one: in here, this one counts.
                 Some(own_context) => nesting::within_tasks(own_context, || {
                     scope(context, |scope| {
+                        // Two broadcasts at once come to all workers in the same order, so that `work` may wait for the
+                        // other workers, as at a barrier.
                         team.send_in_one_order(|| {
                             worker_ids.for_each(|bee| scope.spawn_on(own_context, bee, move |_| put(bee)));
                         });

@@ -113,7 +113,7 @@ impl<'c> RegionContext<'c> {
 
     /// A number that identifies the phase of the region that the bee is in. A phase is the time from one barrier to the
     /// next. All bees of the team get the same number in the same phase, and no other phase, of whatever region, has
-    /// it.
+    /// it, except that the teams of one of a hive share theirs: see `region_key`.
     #[inline(always)]
     pub(crate) fn phase_key(&self) -> u64 {
         self.region_key().wrapping_add(self.barriers_passed())

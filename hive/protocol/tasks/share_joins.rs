@@ -50,13 +50,15 @@ impl TaskContext<'_> {
     /// pool it does so at once. (In a hive a thief would move half of them to its own deque, from where the owner would
     /// have to take most of them back: a recursion of 40 us loses a tenth by that.)
     ///
-    /// Returns whether it has moved any. `kind`: for tasks of which kind the demand is then answered.
+    /// Returns whether it has moved any. `kind`: of which kind (`Task::kind`) the tasks are for which the demand
+    /// is then answered.
     #[cold]
     fn share_joins_with(&self, at_least: u32, kind: usize) -> bool {
         let demand = self.demand.read();
         let idle_bees = self.team.sleep.inactive_at(demand).max(at_least) as usize;
         // In a hive of the queen alone there is no bee to share with.
         let wanted = if self.is_lone_queen() { 0 } else { idle_bees.saturating_sub(self.deque().len()) };
+        // Until others are told of the tasks, a sleeper's own look (`is_wake_lost`) is not to count them as missed.
         let _in_flight = self.team.track_in_flight();
         let oldest = (0..wanted).map_while(|_| self.join_buffer.pop_oldest());
         let mut shared = oldest.map(|task| self.deque().push(task)).count();

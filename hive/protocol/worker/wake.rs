@@ -251,6 +251,7 @@ impl Team {
         // The calling thread is about to run its own part, and must not stay on a CPU that a worker needs. After the
         // wake-ups, not before: on a core that has been idle each step takes long, and meanwhile the workers wake up.
         self.policy().give_way_to_workers();
+        // For a worker that comes too late for a loop (`note_late_arrival`): a body known to be short is not a loop's.
         if rebind == Rebind::Yes {
             self.policy().note_waker();
         }

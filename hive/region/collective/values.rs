@@ -64,7 +64,8 @@ impl Bee<'_> {
             return slots.and_then(|slots| slots.combine(self.context.bees, op)).unwrap_or(value);
         }
         let sum = self.reduce_as(operation, value, op);
-        // Only the queen has the result, and only her closure is called.
+        // Only the queen has the result, and only her closure is called; except that in a destructor that must not
+        // panic a bee that gets nothing from her calls its own, for its own value.
         self.broadcast_as(operation, 0, || sum.unwrap_or(value))
     }
 
