@@ -62,8 +62,14 @@ impl Stop {
     /// load.
     #[inline]
     pub fn is_stopped(&self) -> bool {
+        self.is_noted() || self.deadline.is_some_and(|deadline| self.has_passed(deadline))
+    }
+
+    /// Whether somebody has called `stop`, or found the deadline passed.
+    #[inline]
+    fn is_noted(&self) -> bool {
         // Acquire: pairs with the Release in `stop`.
-        self.is_stopped.load(Ordering::Acquire) || self.deadline.is_some_and(|deadline| self.has_passed(deadline))
+        self.is_stopped.load(Ordering::Acquire)
     }
 
     #[cold]
@@ -109,8 +115,8 @@ impl Hive {
     {
         let body = NoDoublePanic::new(body);
         self.run_until(work.into(), |_| stop.is_stopped(), |piece, bee| body(piece, bee));
-        // Acquire: as in `is_stopped`. A deadline that nobody has met while indices were left has stopped nothing.
-        !stop.is_stopped.load(Ordering::Acquire)
+        // A deadline that nobody has met while indices were left has stopped nothing.
+        !stop.is_noted()
     }
 
     /// The first index of `range` for which `is_it` returns true. Bees that are ahead of one that has been found stop;
