@@ -173,14 +173,8 @@ pub(crate) fn call_by<R: Send + 'static>(
     shared.async_caller.ensure(&config.thread_name, shared.machine_info.mask.as_ref(), config.spin);
     let work = work.into_inner();
     // The call alone keeps the hive alive, until it has ended. The result is held by others, who are not to drop a
-    // hive.
-    spawn(async move { with_abort_in_child(|| work(&hive)) }, move |call| {
-        if shared.is_forked() {
-            // A copy of what is the parent's: in this process nobody runs it.
-            return mem::forget(call);
-        }
-        shared.async_caller.queue(call);
-    })
+    // hive. It is queued once, here, since it never waits: so no forked child comes to that.
+    spawn(async move { with_abort_in_child(|| work(&hive)) }, move |call| shared.async_caller.queue(call))
 }
 
 /// The same for `spawn_async`.

@@ -104,18 +104,21 @@ fn name_here(test: &str) -> String {
     format!("{program}{test}")
 }
 
-fn spawn_and_wait(test: &str, variables: &[(&str, &str)]) -> (ExitStatus, String) {
-    let (mut output, input) = io::pipe().expect("a pipe");
+/// Runs one test of this program in a process of its own, in which no variable of hive's is set.
+pub(crate) fn command_for(test: &str) -> Command {
     let mut command = Command::new(env::current_exe().expect("the test program"));
-    command
-        .args([&name_here(test), "--exact", "--nocapture", "--test-threads=1"])
-        .env(CHILD_VARIABLE, test)
-        .process_group(0);
-    let hive_variables = ["NUM_BEES", "PIN", "PLACES", "PROC_BIND", "SHRINK", "SPIN", "BARRIER", "TRACE"];
-    for name in hive_variables {
+    command.args([&name_here(test), "--exact", "--nocapture", "--test-threads=1"]).process_group(0);
+    for name in ["NUM_BEES", "PIN", "PLACES", "PROC_BIND", "SHRINK", "SPIN", "BARRIER", "TRACE"] {
         command.env_remove(format!("HIVE_{name}"));
     }
-    command.env_remove("RUST_BACKTRACE").env_remove("RUST_MIN_STACK");
+    command.env_remove("RUST_BACKTRACE");
+    command
+}
+
+fn spawn_and_wait(test: &str, variables: &[(&str, &str)]) -> (ExitStatus, String) {
+    let (mut output, input) = io::pipe().expect("a pipe");
+    let mut command = command_for(test);
+    command.env(CHILD_VARIABLE, test).env_remove("RUST_MIN_STACK");
     command.envs(variables.iter().copied());
     command.stdout(input.try_clone().expect("a pipe's end")).stderr(input);
     let mut child = command.spawn().expect("the test program runs");

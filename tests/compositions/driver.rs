@@ -1,9 +1,7 @@
 //! Runs the cases in child processes, many in each, and starts another process when one hangs or dies.
 
-use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -78,16 +76,8 @@ struct CaseProcess {
 
 impl CaseProcess {
     fn start(test: &str, cases: &[String]) -> Self {
-        let mut command = Command::new(env::current_exe().expect("the test program"));
-        // In the program of all tests (`tests/all`) its name begins with that of this program.
-        let around = module_path!().strip_suffix("compositions::driver").expect("the name of this module");
-        let (_crate, program) = around.split_once("::").expect("this module is in a crate");
-        let test = format!("{program}{test}");
-        command.args([&test, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD_VARIABLE, "1").process_group(0);
-        for name in ["NUM_BEES", "PIN", "PLACES", "PROC_BIND", "SHRINK", "SPIN", "BARRIER", "TRACE"] {
-            command.env_remove(format!("HIVE_{name}"));
-        }
-        command.env_remove("RUST_BACKTRACE");
+        let mut command = process::command_for(test);
+        command.env(CHILD_VARIABLE, "1");
         // All cases of a list wait in the same way.
         let is_in_groups = |name: &String| name.parse::<Case>().is_ok_and(|case| case.waiting.groups != Groups::One);
         if cases.first().is_some_and(is_in_groups) {
