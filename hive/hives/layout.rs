@@ -107,7 +107,7 @@ mod tests {
     fn machine() -> Machine {
         let cpu = |cpu: u64| {
             let (core, node, package) = (cpu / 2, cpu / 4, cpu / 8);
-            RawCpu { os_index: cpu as usize, core, cluster: core, node, package, slowness: 0 }
+            RawCpu { os_index: cpu as usize, keys: [core, core, node, package], slowness: 0 }
         };
         Machine::new((0..16).map(cpu), TopologySource::Flat, true)
     }

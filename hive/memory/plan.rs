@@ -12,6 +12,7 @@ use crate::loops::slice_schedule::sealed::LoopOver;
 use crate::memory::mapping::page_size;
 use crate::memory::nodes;
 use crate::pool::handle::Hive;
+use crate::topology::machine::Unit;
 
 /// The owner of an index: see [`Plan::owner`].
 ///
@@ -89,7 +90,7 @@ impl Hive {
     /// ```
     pub fn memory_node(&self, node: usize) -> Option<usize> {
         let cpus = self.shared.machine_info.machine.cpus();
-        nodes::common_node(&[cpus.iter().find(|cpu| cpu.node == node)?.os_index])
+        nodes::common_node(&[cpus.iter().find(|cpu| cpu.unit_number(Unit::Node) == node)?.os_index])
     }
 }
 

@@ -232,7 +232,7 @@ mod tests {
 
     /// Claims CPUs of a machine that has these CPUs.
     fn claim_by<T>(choice: Choice, cpus: &CpuMask, choose: impl FnOnce(&CpuMask) -> (CpuMask, T)) -> (Claim, T) {
-        let cpu = |os_index| RawCpu { os_index, core: os_index as u64, cluster: 0, node: 0, package: 0, slowness: 0 };
+        let cpu = |os_index| RawCpu { os_index, keys: [os_index as u64, 0, 0, 0], slowness: 0 };
         super::claim(&Machine::new(cpus.iter().map(cpu), TopologySource::Flat, false), choice, choose)
     }
 

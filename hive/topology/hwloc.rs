@@ -134,18 +134,13 @@ fn read_cpu(topology: &Topology, nodes: &[&TopologyObject], pu: &TopologyObject,
     // package.
     let core = pu.first_ancestor_with_type(ObjectType::Core).unwrap_or(pu);
     let package = pu.first_ancestor_with_type(ObjectType::Package).unwrap_or_else(|| topology.root_object());
-    let key = TopologyObject::global_persistent_index;
-    RawCpu {
-        os_index,
-        core: key(core),
-        // Without a shared cache, the CPUs of a package form one cluster.
-        cluster: key(last_level_cache(core).unwrap_or(package)),
-        // A CPU that is local to no node, for example because its node is switched off, is grouped with the other such
-        // CPUs of its package.
-        node: key(nearest_node(nodes, os_index).unwrap_or(package)),
-        package: key(package),
-        slowness: 0,
-    }
+    // Without a shared cache, the CPUs of a package form one cluster.
+    let cluster = last_level_cache(core).unwrap_or(package);
+    // A CPU that is local to no node, for example because its node is switched off, is grouped with the other such CPUs
+    // of its package.
+    let node = nearest_node(nodes, os_index).unwrap_or(package);
+    let keys = [core, cluster, node, package].map(TopologyObject::global_persistent_index);
+    RawCpu { os_index, keys, slowness: 0 }
 }
 
 /// The CPUs of each kind of core, from the slowest kind to the fastest. Empty if hwloc does not know which kind is

@@ -5,6 +5,7 @@
 //! [`Machine`] from these. All other files of this folder work with the [`Machine`], so they do not depend on where the
 //! description came from.
 
+use std::array;
 use std::collections::{BTreeSet, HashMap};
 
 use crate::sys::cpu_mask::CpuMask;
@@ -16,14 +17,8 @@ use crate::sys::cpu_mask::CpuMask;
 pub(crate) struct Cpu {
     /// The operating system's number of the CPU, as in an affinity mask.
     pub(crate) os_index: usize,
-    /// The number of the physical core.
-    pub(crate) core: usize,
-    /// The number of the cluster: the CPUs that share a last-level cache.
-    pub(crate) cluster: usize,
-    /// The number of the NUMA node.
-    pub(crate) node: usize,
-    /// The number of the package (socket).
-    pub(crate) package: usize,
+    /// The number of the unit of each kind that it belongs to, in the order of [`Unit`].
+    units: [usize; UNITS],
     /// The rank of the CPU's kind of core, among the kinds that this process may use: 0 is the fastest kind, 1 the next
     /// one, and so on. It is 0 for every CPU if the kinds are not known.
     pub(crate) slowness: usize,
@@ -32,12 +27,7 @@ pub(crate) struct Cpu {
 impl Cpu {
     /// The number of the unit of the kind `unit` that the CPU belongs to.
     pub(crate) fn unit_number(&self, unit: Unit) -> usize {
-        match unit {
-            Unit::Core => self.core,
-            Unit::Cluster => self.cluster,
-            Unit::Node => self.node,
-            Unit::Package => self.package,
-        }
+        self.units[unit as usize]
     }
 }
 
@@ -54,7 +44,13 @@ pub(crate) enum Unit {
     Package,
 }
 
+/// How many kinds there are.
+pub(crate) const UNITS: usize = Unit::Package as usize + 1;
+
 impl Unit {
+    /// All kinds, in their order.
+    pub(crate) const ALL: [Self; UNITS] = [Self::Core, Self::Cluster, Self::Node, Self::Package];
+
     /// The unit's name in reports and messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -66,16 +62,13 @@ impl Unit {
     }
 }
 
-/// A CPU as one of the readers describes it. The fields `core`, `cluster`, `node` and `package` are keys: any
-/// numbers that are equal for two CPUs exactly if the CPUs belong to the same unit. [`Machine::new`] replaces them by
-/// numbers that count from 0.
+/// A CPU as one of the readers describes it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawCpu {
     pub(crate) os_index: usize,
-    pub(crate) core: u64,
-    pub(crate) cluster: u64,
-    pub(crate) node: u64,
-    pub(crate) package: u64,
+    /// Keys of its units, in the order of [`Unit`]: any numbers that are equal for two CPUs exactly if the CPUs belong
+    /// to the same unit. [`Machine::new`] replaces them by numbers that count from 0.
+    pub(crate) keys: [u64; UNITS],
     /// A number that is greater for slower kinds of cores; 0 for every CPU if the kinds are not known.
     pub(crate) slowness: u64,
 }
@@ -112,18 +105,19 @@ impl Machine {
     /// # Panics
     /// If there is no CPU.
     pub(crate) fn new(raw: impl IntoIterator<Item = RawCpu>, source: TopologySource, foreign: bool) -> Self {
-        let (mut cores, mut clusters) = (Numbering::default(), Numbering::default());
-        let (mut nodes, mut packages) = (Numbering::default(), Numbering::default());
+        // For each kind, the numbers of the keys. A key that has not been seen before gets the next free number.
+        let mut numbers: [HashMap<u64, usize>; UNITS] = Default::default();
+        let mut number = |unit: usize, key| {
+            let next = numbers[unit].len();
+            *numbers[unit].entry(key).or_insert(next)
+        };
         let raw: Vec<_> = raw.into_iter().collect();
         let kinds: BTreeSet<_> = raw.iter().map(|raw| raw.slowness).collect();
         let cpus: Vec<_> = raw
             .into_iter()
             .map(|raw| Cpu {
                 os_index: raw.os_index,
-                core: cores.number_of(raw.core),
-                cluster: clusters.number_of(raw.cluster),
-                node: nodes.number_of(raw.node),
-                package: packages.number_of(raw.package),
+                units: array::from_fn(|unit| number(unit, raw.keys[unit])),
                 // How many of the kinds that are present are faster.
                 slowness: kinds.range(..raw.slowness).count(),
             })
@@ -166,37 +160,22 @@ impl Machine {
     }
 }
 
-/// Gives each key a number: 0 to the first one, 1 to the next new one, and so on.
-#[derive(Default)]
-struct Numbering(HashMap<u64, usize>);
-
-impl Numbering {
-    /// The number of `key`. A key that has not been seen before gets the next free number.
-    fn number_of(&mut self, key: u64) -> usize {
-        let next = self.0.len();
-        *self.0.entry(key).or_insert(next)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn raw(os_index: usize, core: u64, cluster: u64, node: u64, package: u64) -> RawCpu {
-        RawCpu { os_index, core, cluster, node, package, slowness: 0 }
+    fn raw(os_index: usize, keys: [u64; UNITS]) -> RawCpu {
+        RawCpu { os_index, keys, slowness: 0 }
     }
 
     #[test]
     fn numbers_units_from_zero_in_machine_order() {
-        let raw = [raw(8, 70, 9, 5, 3), raw(24, 70, 9, 5, 3), raw(9, 71, 9, 5, 3), raw(0, 12, 4, 1, 1)];
+        let raw = [raw(8, [70, 9, 5, 3]), raw(24, [70, 9, 5, 3]), raw(9, [71, 9, 5, 3]), raw(0, [12, 4, 1, 1])];
         let machine = Machine::new(raw, TopologySource::Flat, false);
-        let cpu = |os_index, core, cluster, node, package| Cpu { os_index, core, cluster, node, package, slowness: 0 };
-        let expected = [cpu(8, 0, 0, 0, 0), cpu(24, 0, 0, 0, 0), cpu(9, 1, 0, 0, 0), cpu(0, 2, 1, 1, 1)];
+        let cpu = |os_index, units| Cpu { os_index, units, slowness: 0 };
+        let expected = [cpu(8, [0, 0, 0, 0]), cpu(24, [0, 0, 0, 0]), cpu(9, [1, 0, 0, 0]), cpu(0, [2, 1, 1, 1])];
         assert_eq!(machine.cpus(), expected);
-        assert_eq!(
-            [Unit::Core, Unit::Cluster, Unit::Node, Unit::Package].map(|unit| machine.unit_count(unit)),
-            [3, 2, 2, 2]
-        );
+        assert_eq!(Unit::ALL.map(|unit| machine.unit_count(unit)), [3, 2, 2, 2]);
         assert_eq!(machine.mask().to_string(), "0,8-9,24");
         assert_eq!(machine.find_cpu(24), Some(&expected[1]));
         assert_eq!(machine.find_cpu(1), None);
@@ -206,7 +185,7 @@ mod tests {
     #[test]
     fn numbers_kinds_of_cores_from_the_fastest_allowed_one() {
         let kinds = |slow: &[u64]| {
-            let cpu = |(os_index, &slowness)| RawCpu { slowness, ..raw(os_index, os_index as u64, 0, 0, 0) };
+            let cpu = |(os_index, &slowness)| RawCpu { slowness, ..raw(os_index, [os_index as u64, 0, 0, 0]) };
             Machine::new(slow.iter().enumerate().map(cpu), TopologySource::Flat, false).core_kinds()
         };
         assert_eq!(kinds(&[7, 3, 3, 7, 9]), ["1-2", "0,3", "4"].map(|cpus| cpus.parse::<CpuMask>().unwrap()));

@@ -77,7 +77,7 @@ fn read_flat(allowed: Option<&CpuMask>) -> Machine {
     if cpus.is_empty() {
         cpus = (0..thread::available_parallelism().map_or(1, NonZero::get)).collect();
     }
-    let raw = |cpu| RawCpu { os_index: cpu, core: cpu as u64, cluster: 0, node: 0, package: 0, slowness: 0 };
+    let raw = |cpu| RawCpu { os_index: cpu, keys: [cpu as u64, 0, 0, 0], slowness: 0 };
     Machine::new(cpus.iter().map(raw), TopologySource::Flat, false)
 }
 

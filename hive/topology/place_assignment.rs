@@ -7,7 +7,7 @@
 use std::fmt;
 
 use crate::sys::cpu_mask::CpuMask;
-use crate::topology::machine::{Cpu, Machine, Unit};
+use crate::topology::machine::{Cpu, Machine, UNITS, Unit};
 use crate::topology::pin_policy::Pin;
 use crate::topology::proc_bind::PlaceOrder;
 
@@ -30,10 +30,8 @@ use crate::topology::proc_bind::PlaceOrder;
 pub struct Place {
     /// The operating system's numbers of the CPUs.
     cpus: Vec<usize>,
-    core: Option<usize>,
-    cluster: Option<usize>,
-    node: Option<usize>,
-    package: Option<usize>,
+    /// The number of the unit of each kind that contains all of them, in the order of [`Unit`].
+    common_units: [Option<usize>; UNITS],
     /// The kind and number of the unit that the place was made of; `None` if its CPUs were chosen one by one.
     unit: Option<(Unit, usize)>,
     /// Whether the place is on another machine than this one, so that a thread cannot be bound to it.
@@ -43,13 +41,13 @@ pub struct Place {
 impl Place {
     /// A place of these CPUs of the machine. `unit` is the unit that they were chosen by, for the report.
     pub(crate) fn new(machine: &Machine, cpus: &[&Cpu], unit: Option<(Unit, usize)>) -> Self {
-        let common_unit = |unit| common_unit_number(cpus, unit);
+        let common_unit = |unit| {
+            let number = cpus.first()?.unit_number(unit);
+            cpus.iter().all(|cpu| cpu.unit_number(unit) == number).then_some(number)
+        };
         Self {
             cpus: cpus.iter().map(|cpu| cpu.os_index).collect(),
-            core: common_unit(Unit::Core),
-            cluster: common_unit(Unit::Cluster),
-            node: common_unit(Unit::Node),
-            package: common_unit(Unit::Package),
+            common_units: Unit::ALL.map(common_unit),
             unit,
             is_foreign: machine.is_foreign,
         }
@@ -78,7 +76,7 @@ impl Place {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn core(&self) -> Option<usize> {
-        self.core
+        self.common_units[Unit::Core as usize]
     }
 
     /// The number of the cluster that contains all CPUs of the place, if there is one. A cluster is the CPUs that share
@@ -93,7 +91,7 @@ impl Place {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn cluster(&self) -> Option<usize> {
-        self.cluster
+        self.common_units[Unit::Cluster as usize]
     }
 
     /// The number of the NUMA node that contains all CPUs of the place, if there is one.
@@ -107,7 +105,7 @@ impl Place {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn node(&self) -> Option<usize> {
-        self.node
+        self.common_units[Unit::Node as usize]
     }
 
     /// The number of the package (socket) that contains all CPUs of the place, if there is one.
@@ -120,7 +118,7 @@ impl Place {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn package(&self) -> Option<usize> {
-        self.package
+        self.common_units[Unit::Package as usize]
     }
 
     /// The set of the place's CPUs.
@@ -130,15 +128,9 @@ impl Place {
 
     /// All CPUs of the machine on the NUMA node of the place. Those of the place alone, if it is on several nodes.
     pub(crate) fn node_cpus(&self, machine: &Machine) -> CpuMask {
-        let Some(node) = self.node else { return self.mask() };
+        let Some(node) = self.node() else { return self.mask() };
         machine.unit_cpus(Unit::Node, node).map(|cpu| cpu.os_index).collect()
     }
-}
-
-/// The number of the unit that all of the CPUs belong to; `None` if they belong to several, or if there is no CPU.
-fn common_unit_number(cpus: &[&Cpu], unit: Unit) -> Option<usize> {
-    let number = cpus.first()?.unit_number(unit);
-    cpus.iter().all(|cpu| cpu.unit_number(unit) == number).then_some(number)
 }
 
 /// A short form: "cpu 3", "cpus 0-7 (node 0)".

@@ -186,10 +186,8 @@ mod tests {
     fn neighbours_follow_the_machine() {
         // Two nodes of two clusters of two cores of two threads. The CPUs have numbers that no machine in use has, so
         // no other test's claims are in the way.
-        let cpu = |cpu: u64| {
-            let (core, cluster, node) = (cpu / 2, cpu / 4, cpu / 8);
-            RawCpu { os_index: 7_000 + cpu as usize, core, cluster, node, package: 0, slowness: 0 }
-        };
+        let cpu =
+            |cpu: u64| RawCpu { os_index: 7_000 + cpu as usize, keys: [cpu / 2, cpu / 4, cpu / 8, 0], slowness: 0 };
         let machine = Arc::new(Machine::new((0..16).map(cpu), TopologySource::Flat, true));
         let request = BindingRequest { pin: Some(Pin::Core), ..BindingRequest::default() };
         let settings = request.resolve(&BindingRequest::default()).unwrap();

@@ -185,14 +185,7 @@ mod tests {
 
     /// Two clusters of two cores with two threads.
     fn machine() -> Machine {
-        let cpu = |cpu: u64| RawCpu {
-            os_index: cpu as usize,
-            core: cpu / 2,
-            cluster: cpu / 4,
-            node: 0,
-            package: 0,
-            slowness: 0,
-        };
+        let cpu = |cpu: u64| RawCpu { os_index: cpu as usize, keys: [cpu / 2, cpu / 4, 0, 0], slowness: 0 };
         Machine::new((0..8).map(cpu), TopologySource::Flat, false)
     }
 

@@ -92,13 +92,14 @@ pub(crate) fn cpus_in_order<'m>(machine: &'m Machine, taken: &CpuMask, shrink: S
     // How many CPUs of each core have been given out: at first, those that are taken.
     let mut threads_on_core = vec![0_usize; machine.unit_count(Unit::Core)];
     for cpu in machine.cpus().iter().filter(is_taken) {
-        threads_on_core[cpu.core] += 1;
+        threads_on_core[cpu.unit_number(Unit::Core)] += 1;
     }
     // The CPUs that are equally good, by how good they are. The map is sorted by its keys: the best ones come first.
     let mut by_preference = BTreeMap::<_, Vec<_>>::new();
     for cpu in machine.cpus().iter().filter(|cpu| !is_taken(cpu)) {
-        by_preference.entry((threads_on_core[cpu.core], cpu.slowness)).or_default().push(cpu);
-        threads_on_core[cpu.core] += 1;
+        let on_core = &mut threads_on_core[cpu.unit_number(Unit::Core)];
+        by_preference.entry((*on_core, cpu.slowness)).or_default().push(cpu);
+        *on_core += 1;
     }
     by_preference.values().flat_map(|cpus| shrink.order_equals(cpus)).collect()
 }

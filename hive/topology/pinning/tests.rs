@@ -67,7 +67,7 @@ fn unpinning_a_free_thread_does_nothing() {
 
 #[test]
 fn a_place_on_another_machine_changes_nothing() {
-    let cpu = RawCpu { os_index: 60_000, core: 0, cluster: 0, node: 0, package: 0, slowness: 0 };
+    let cpu = RawCpu { os_index: 60_000, keys: [0; 4], slowness: 0 };
     let machine = Machine::new([cpu], TopologySource::Flat, true);
     let places = PlaceAssignment::new(&machine, &Pin::Core, Shrink::Compact, &CpuMask::new()).unwrap();
     let before = affinity::query().unwrap();

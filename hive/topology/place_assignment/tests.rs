@@ -15,21 +15,15 @@ fn regular([packages, nodes, clusters, cores, threads]: [usize; 5], stride: usiz
     let all_cores = packages * per_package;
     let raw = (0..all_cores * threads).map(|position| {
         let (core, thread) = (position / threads, position % threads);
-        RawCpu {
-            os_index: (core + thread * all_cores) * stride,
-            core: core as u64,
-            cluster: (core / cores) as u64,
-            node: (core / (clusters * cores)) as u64,
-            package: (core / per_package) as u64,
-            slowness: 0,
-        }
+        let keys = [core, core / cores, core / (clusters * cores), core / per_package].map(|key| key as u64);
+        RawCpu { os_index: (core + thread * all_cores) * stride, keys, slowness: 0 }
     });
     Machine::new(raw, TopologySource::Flat, false)
 }
 
 /// Two performance cores with two threads each, then four efficiency cores that share a cluster.
 fn hybrid() -> Machine {
-    let cpu = |os_index, core, cluster| RawCpu { os_index, core, cluster, node: 0, package: 0, slowness: 0 };
+    let cpu = |os_index, core, cluster| RawCpu { os_index, keys: [core, cluster, 0, 0], slowness: 0 };
     let performance = [cpu(0, 0, 0), cpu(1, 0, 0), cpu(2, 1, 0), cpu(3, 1, 0)];
     let efficiency = (4..8).map(|os_index| cpu(os_index, os_index as u64, 1));
     Machine::new(performance.into_iter().chain(efficiency), TopologySource::Flat, false)
@@ -37,7 +31,8 @@ fn hybrid() -> Machine {
 
 /// How many hardware threads of its core come before this one in the machine.
 fn thread_number(machine: &Machine, cpu: &Cpu) -> usize {
-    machine.cpus().iter().take_while(|other| *other != cpu).filter(|other| other.core == cpu.core).count()
+    let core = |cpu: &Cpu| cpu.unit_number(Unit::Core);
+    machine.cpus().iter().take_while(|other| *other != cpu).filter(|other| core(other) == core(cpu)).count()
 }
 
 /// The CPUs of a text such as "0-3".
@@ -189,14 +184,8 @@ fn machines() -> impl Strategy<Value = Machine> {
 /// The machine without the CPUs whose position in `is_kept`, which is repeated, has `false`. CPU 0 always stays.
 fn without_cpus(machine: &Machine, is_kept: &[bool]) -> Machine {
     let remaining = machine.cpus().iter().enumerate().filter(|(i, _)| *i == 0 || is_kept[i % is_kept.len()]);
-    let raw = remaining.map(|(_, cpu)| RawCpu {
-        os_index: cpu.os_index,
-        core: cpu.core as u64,
-        cluster: cpu.cluster as u64,
-        node: cpu.node as u64,
-        package: cpu.package as u64,
-        slowness: 0,
-    });
+    let keys = |cpu: &Cpu| Unit::ALL.map(|unit| cpu.unit_number(unit) as u64);
+    let raw = remaining.map(|(_, cpu)| RawCpu { os_index: cpu.os_index, keys: keys(cpu), slowness: 0 });
     Machine::new(raw, TopologySource::Flat, false)
 }
 
@@ -209,7 +198,7 @@ proptest! {
             (0..all).map(|bee| *machine.find_cpu(places.place_of(bee).unwrap().cpus()[0]).unwrap()).collect();
         prop_assert_eq!(turns.iter().map(|cpu| cpu.os_index).collect::<CpuMask>(), machine.mask());
         prop_assert!(turns.is_sorted_by_key(|cpu| thread_number(&machine, cpu)));
-        prop_assert!(turns[..machine.unit_count(Unit::Core)].is_sorted_by_key(|cpu| cpu.core));
+        prop_assert!(turns[..machine.unit_count(Unit::Core)].is_sorted_by_key(|cpu| cpu.unit_number(Unit::Core)));
         prop_assert_eq!(places.place_of(65_534), places.place_of(65_534 % all));
         prop_assert_eq!(places.unshared_place_of(all - 1), places.place_of(all - 1));
         prop_assert_eq!(places.unshared_place_of(all), None);
