@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::sys::cpu_mask::CpuMask;
 use crate::topology::machine::{Cpu, Machine, Unit};
 use crate::topology::pin_policy::Pin;
-use crate::topology::place_assignment::{PlaceAssignment, PlaceError};
+use crate::topology::place_assignment::PlaceAssignment;
 use crate::topology::place_list::PlaceUnit;
 use crate::topology::shrink::Shrink;
 
@@ -43,7 +43,7 @@ impl Layout {
         shrink: Shrink,
         free_cpus: usize,
         taken: &CpuMask,
-    ) -> Result<Self, PlaceError> {
+    ) -> Result<Self, String> {
         // The places of single CPUs come in the order in which one hive over the whole machine would use them. Each
         // unit keeps that order for its own CPUs.
         let places = PlaceAssignment::new(machine, &Pin::Core, shrink, taken)?;

@@ -53,12 +53,7 @@ impl Unit {
 
     /// The unit's name in reports and messages.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Unit::Core => "core",
-            Unit::Cluster => "cluster",
-            Unit::Node => "node",
-            Unit::Package => "package",
-        }
+        ["core", "cluster", "node", "package"][self as usize]
     }
 }
 

@@ -184,41 +184,5 @@ pub(crate) fn default_pin(machine: &Machine, taken: &CpuMask, bees: usize) -> Pi
     if bees <= free { Pin::Core } else { Pin::None }
 }
 
-/// Why there are no places.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum PlaceError {
-    /// The list of CPUs is empty.
-    EmptyList,
-    /// The process may not use some of the listed CPUs.
-    NotAllowed { cpus: CpuMask, allowed: CpuMask },
-    /// Other hives have all of the allowed CPUs.
-    AllClaimed { allowed: CpuMask },
-    /// No place of the list has a CPU that the process may use.
-    NoUsablePlace { list: String, allowed: CpuMask },
-}
-
-impl fmt::Display for PlaceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::EmptyList => {
-                write!(f, "the list of CPUs to pin to is empty: name some, such as \"0,2,4-7\", or do not pin")
-            }
-            Self::NotAllowed { cpus, allowed } => {
-                write!(f, "CPUs {cpus} cannot be pinned to: this process may use CPUs {allowed}; name some of these")
-            }
-            Self::NoUsablePlace { list, allowed } => write!(
-                f,
-                "none of the places {list:?} has a CPU that this process may use: it may use CPUs {allowed}; \
-                 name places with some of these"
-            ),
-            Self::AllClaimed { allowed } => write!(
-                f,
-                "no core is left to pin to: other hives of this process have all of its CPUs, {allowed}; \
-                 list CPUs to share them, or do not pin"
-            ),
-        }
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests;

@@ -14,7 +14,7 @@ use crate::topology::machine::Machine;
 use crate::topology::machine_info::MachineInfo;
 use crate::topology::pin_policy::Pin;
 use crate::topology::pinning::{self, BindError, RestoreBinding};
-use crate::topology::place_assignment::{Place, PlaceAssignment, PlaceError, default_pin};
+use crate::topology::place_assignment::{Place, PlaceAssignment, default_pin};
 use crate::topology::place_policy::{self, PlacePolicy};
 
 /// The places of a hive's bees.
@@ -48,7 +48,7 @@ impl PlaceMap {
         bees: usize,
         max_bees: usize,
         machine_info: &MachineInfo,
-    ) -> Result<Self, PlaceError> {
+    ) -> Result<Self, String> {
         let machine = &machine_info.machine;
         let choice = match &settings.binding {
             _ if bees == 1 || machine.is_foreign => Choice::OfNoInterest,
@@ -152,7 +152,7 @@ fn choose_places(
     bees: usize,
     machine: &Machine,
     claimed: &CpuMask,
-) -> Result<(Binding, PlaceAssignment, Option<String>), PlaceError> {
+) -> Result<(Binding, PlaceAssignment, Option<String>), String> {
     let default_binding = || Binding::Pin(default_pin(machine, claimed, bees));
     let (binding, warning) = match settings.binding.clone().unwrap_or_else(default_binding) {
         // A user who sets the environment variable may not know the machine, so CPUs that the process may not use are

@@ -10,7 +10,7 @@ use std::num::NonZero;
 use crate::sys::cpu_mask::CpuMask;
 use crate::topology::machine::{Cpu, Machine};
 use crate::topology::pin_policy::Pin;
-use crate::topology::place_assignment::{Place, PlaceAssignment, PlaceError};
+use crate::topology::place_assignment::{Place, PlaceAssignment};
 use crate::topology::place_list::{PlaceList, PlaceUnit};
 use crate::topology::proc_bind::{PlaceOrder, ProcBind};
 use crate::topology::shrink::{Shrink, cpus_in_order};
@@ -32,7 +32,7 @@ impl PlaceAssignment {
     ///
     /// # Errors
     /// If there is no CPU to pin to, or if a listed CPU may not be used.
-    pub(crate) fn new(machine: &Machine, pin: &Pin, shrink: Shrink, taken: &CpuMask) -> Result<Self, PlaceError> {
+    pub(crate) fn new(machine: &Machine, pin: &Pin, shrink: Shrink, taken: &CpuMask) -> Result<Self, String> {
         let named = |each| PlaceList::Named { each, count: None };
         let list = match pin {
             Pin::None => return Ok(Self::default()),
@@ -40,10 +40,13 @@ impl PlaceAssignment {
             Pin::Cluster => named(PlaceUnit::LlCaches),
             Pin::Node => named(PlaceUnit::NumaDomains),
             Pin::Package => named(PlaceUnit::Sockets),
-            Pin::Cpus(list) if list.is_empty() => return Err(PlaceError::EmptyList),
+            Pin::Cpus(list) if list.is_empty() => {
+                let problem = "the list of CPUs to pin to is empty: name some, such as \"0,2,4-7\", or do not pin";
+                return Err(problem.to_owned());
+            }
             Pin::Cpus(list) => match cpus_not_allowed(machine, list) {
                 cpus if cpus.is_empty() => PlaceList::Listed(list.iter().map(|&cpu| vec![cpu]).collect()),
-                cpus => return Err(PlaceError::NotAllowed { cpus, allowed: machine.mask() }),
+                cpus => return Err(not_allowed(&cpus, machine)),
             },
         };
         let policy = PlacePolicy { bind: ProcBind::True, shrink, bees: 0 };
@@ -64,7 +67,7 @@ impl PlaceAssignment {
         list: &PlaceList,
         policy: &PlacePolicy,
         taken: &CpuMask,
-    ) -> Result<(Self, Option<String>), PlaceError> {
+    ) -> Result<(Self, Option<String>), String> {
         let (places, is_exclusive, default_order, warning) = match list {
             PlaceList::Named { each, count } => {
                 let is_exclusive = matches!(each, PlaceUnit::Threads | PlaceUnit::Cores);
@@ -72,7 +75,11 @@ impl PlaceAssignment {
                 let taken = if is_exclusive { taken } else { &none };
                 let mut places = unit_places(machine, *each, taken);
                 if places.is_empty() {
-                    return Err(PlaceError::AllClaimed { allowed: machine.mask() });
+                    return Err(format!(
+                        "no core is left to pin to: other hives of this process have all of its CPUs, {}; list CPUs to \
+                         share them, or do not pin",
+                        machine.mask()
+                    ));
                 }
                 let warning = truncate(&mut places, list, *count);
                 let order = core_order(machine, &places, policy.shrink, taken);
@@ -81,7 +88,11 @@ impl PlaceAssignment {
             PlaceList::Listed(listed) => {
                 let (places, warning) = usable_places(machine, listed);
                 if places.is_empty() {
-                    return Err(PlaceError::NoUsablePlace { list: list.to_string(), allowed: machine.mask() });
+                    return Err(format!(
+                        "none of the places \"{list}\" has a CPU that this process may use: it may use CPUs {}; name \
+                         places with some of these",
+                        machine.mask()
+                    ));
                 }
                 // Listed places are the bees' own if none of them is larger than a core.
                 let is_exclusive = places.iter().all(|place| place.core().is_some());
@@ -99,17 +110,14 @@ impl PlaceAssignment {
 ///
 /// # Errors
 /// If the process may use none of them.
-pub(crate) fn allowed_listed_cpus(
-    machine: &Machine,
-    list: &[usize],
-) -> Result<(Vec<usize>, Option<String>), PlaceError> {
+pub(crate) fn allowed_listed_cpus(machine: &Machine, list: &[usize]) -> Result<(Vec<usize>, Option<String>), String> {
     let (allowed, unknown) = (machine.mask(), cpus_not_allowed(machine, list));
     let known: Vec<_> = list.iter().copied().filter(|&cpu| allowed.contains(cpu)).collect();
     if unknown.is_empty() {
         return Ok((known, None));
     }
     if known.is_empty() {
-        return Err(PlaceError::NotAllowed { cpus: unknown, allowed });
+        return Err(not_allowed(&unknown, machine));
     }
     let (requested, used) = (Pin::Cpus(list.to_vec()), Pin::Cpus(known.clone()));
     let problem = format!(
@@ -122,6 +130,12 @@ pub(crate) fn allowed_listed_cpus(
 /// Those of the listed CPUs that the process may not use.
 fn cpus_not_allowed<'c>(machine: &Machine, listed: impl IntoIterator<Item = &'c usize>) -> CpuMask {
     listed.into_iter().copied().collect::<CpuMask>().difference(&machine.mask())
+}
+
+/// The error that these CPUs, which the user has listed, may not be used.
+fn not_allowed(cpus: &CpuMask, machine: &Machine) -> String {
+    let allowed = machine.mask();
+    format!("CPUs {cpus} cannot be pinned to: this process may use CPUs {allowed}; name some of these")
 }
 
 /// Keeps the first `count` places. Returns a warning if there are fewer.
@@ -189,7 +203,7 @@ mod tests {
         Machine::new((0..8).map(cpu), TopologySource::Flat, false)
     }
 
-    fn from_list(list: &str, taken: &str) -> Result<(PlaceAssignment, Option<String>), PlaceError> {
+    fn from_list(list: &str, taken: &str) -> Result<(PlaceAssignment, Option<String>), String> {
         let sharing = PlacePolicy { bind: ProcBind::True, shrink: Shrink::Compact, bees: 8 };
         PlaceAssignment::from_list(&machine(), &list.parse().unwrap(), &sharing, &taken.parse().unwrap())
     }
@@ -211,7 +225,7 @@ mod tests {
         assert_eq!(places("ll_caches", "0,4-5", 3), expected(&["0-3", "0-3", "4-7"], ""));
         assert_eq!(places("{0},{4}", "0,4-5", 2), expected(&["0", "4"], "0,4"));
         assert_eq!(places("{0:4},{4}", "0,4-5", 2), expected(&["0-3", "4"], ""));
-        let message = from_list("cores", "0-7").unwrap_err().to_string();
+        let message = from_list("cores", "0-7").unwrap_err();
         assert!(message.contains("other hives of this process have all of its CPUs, 0-7"), "{message}");
     }
 
@@ -225,7 +239,7 @@ mod tests {
             message,
             "CPUs 8-9 of the places are left out, and places that have no other (1): this process may use CPUs 0-7"
         );
-        assert!(from_list("{8:4}", "").unwrap_err().to_string().starts_with("none of the places \"{8:4}\" has a CPU"));
+        assert!(from_list("{8:4}", "").unwrap_err().starts_with("none of the places \"{8:4}\" has a CPU"));
     }
 
     #[test]

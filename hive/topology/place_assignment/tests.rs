@@ -128,9 +128,7 @@ fn lists_are_taken_as_they_are() {
 #[test]
 fn lists_that_cannot_be_had_are_named() {
     let machine = regular([1, 1, 1, 4, 1], 1);
-    let error = |list| {
-        PlaceAssignment::new(&machine, &Pin::Cpus(list), Shrink::Compact, &CpuMask::new()).unwrap_err().to_string()
-    };
+    let error = |list| PlaceAssignment::new(&machine, &Pin::Cpus(list), Shrink::Compact, &CpuMask::new()).unwrap_err();
     assert!(error(vec![]).contains("the list of CPUs to pin to is empty"));
     let message = error(vec![9, 1, 4, 4]);
     assert!(message.starts_with("CPUs 4,9 cannot be pinned to: this process may use CPUs 0-3"), "{message}");
@@ -142,7 +140,7 @@ fn taken_cpus_are_left_out_and_their_cores_come_last() {
     let places = |taken: &str| PlaceAssignment::new(&machine, &Pin::Core, Shrink::Compact, &mask(taken));
     assert_eq!(first_masks(&places("0").unwrap(), 6), ["1", "2", "3", "4", "5", "1"]);
     assert_eq!(first_masks(&places("3").unwrap(), 6), ["1", "2", "0", "4", "5", "1"]);
-    let message = places("0-5").unwrap_err().to_string();
+    let message = places("0-5").unwrap_err();
     assert!(message.contains("other hives of this process have all of its CPUs, 0-5"), "{message}");
 }
 
