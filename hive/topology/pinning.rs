@@ -16,7 +16,6 @@
 pub(crate) mod tests;
 
 use std::cell::RefCell;
-use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -77,8 +76,8 @@ pub(crate) fn read_machine_unpinned() -> (Machine, Vec<String>) {
 
 /// Binds the calling thread to a place for as long as the guard lives. Does nothing if the place is on another machine
 /// than this one: see [`Machine::is_foreign`].
-pub(crate) fn bind(place: &Place) -> Result<RestoreBinding, BindError> {
-    if place.is_foreign { Ok(RestoreBinding(None)) } else { change_binding(&place.mask(), Some(place.clone())) }
+pub(crate) fn bind(place: &Place) -> Result<Option<RestoreBinding>, BindError> {
+    (!place.is_foreign).then(|| change_binding(&place.mask(), Some(place.clone()))).transpose()
 }
 
 /// Gives the calling thread, which is one of hive's own, the mask that the hive was built with. There is no guard,
@@ -90,39 +89,36 @@ pub(crate) fn adopt_mask(mask: &CpuMask) -> Result<(), BindError> {
 /// Gives the calling thread its original mask for as long as the guard lives. This is for a thread that is about to
 /// spawn others, because a new thread inherits the mask of the thread that spawns it. Does nothing on a thread that
 /// hive has not bound.
-pub(crate) fn unbind() -> Result<RestoreBinding, BindError> {
-    saved_mask().map_or(Ok(RestoreBinding(None)), |original| change_binding(&original, None))
+pub(crate) fn unbind() -> Result<Option<RestoreBinding>, BindError> {
+    saved_mask().map(|original| change_binding(&original, None)).transpose()
 }
 
 /// Gives the calling thread another mask, and notes the place that this means; `None` means unbound. The guard restores
 /// both.
 fn change_binding(mask: &CpuMask, place: Option<Place>) -> Result<RestoreBinding, BindError> {
-    let previous = affinity::query().map_err(|error| BindError { cpus: mask.clone(), error })?;
+    let previous = affinity::query().map_err(|error| refusal(mask, &error))?;
     set_mask(mask)?;
     // Only the first binding of a thread saves its mask: a later one keeps what that one has saved.
-    let original = saved_mask().unwrap_or_else(|| previous.clone());
-    let previous_binding =
-        CURRENT_BINDING.replace(ManuallyDrop::new(Some(ThreadBinding { original_mask: original, place })));
-    Ok(RestoreBinding(Some(PreviousBinding {
-        mask: previous,
-        binding: ManuallyDrop::into_inner(previous_binding),
-        not_send: PhantomData,
-    })))
+    let original_mask = saved_mask().unwrap_or_else(|| previous.clone());
+    let binding = set_binding(Some(ThreadBinding { original_mask, place }));
+    Ok(RestoreBinding { mask: previous, binding, not_send: PhantomData })
+}
+
+/// Notes how the calling thread is bound now. Returns how it was bound before.
+fn set_binding(binding: Option<ThreadBinding>) -> Option<ThreadBinding> {
+    ManuallyDrop::into_inner(CURRENT_BINDING.replace(ManuallyDrop::new(binding)))
 }
 
 /// Sets the calling thread's mask and nothing else.
 fn set_mask(mask: &CpuMask) -> Result<(), BindError> {
-    affinity::apply(mask).map_err(|error| BindError { cpus: mask.clone(), error })
+    affinity::apply(mask).map_err(|error| refusal(mask, &error))
 }
 
 /// A guard that, when dropped, restores the mask and the binding that the calling thread had before. The guards of one
 /// thread must be dropped in the reverse of the order in which they were made.
 #[must_use = "the previous mask comes back when this is dropped"]
-pub(crate) struct RestoreBinding(Option<PreviousBinding>);
-
-/// How a thread was bound before a guard was made, if that guard has changed it.
-struct PreviousBinding {
-    /// The mask that it had.
+pub(crate) struct RestoreBinding {
+    /// The mask that the thread had.
     mask: CpuMask,
     /// What hive had noted about it; `None` if hive had not bound it.
     binding: Option<ThreadBinding>,
@@ -132,11 +128,10 @@ struct PreviousBinding {
 
 impl Drop for RestoreBinding {
     fn drop(&mut self) {
-        let Some(previous) = self.0.take() else { return };
         // This fails if the system has meanwhile taken those CPUs away from the process: then it has chosen others
         // itself. It also fails in a sandbox that has come since (`affinity::apply`): then the thread stays bound.
-        let _ = affinity::apply(&previous.mask);
-        drop(ManuallyDrop::into_inner(CURRENT_BINDING.replace(ManuallyDrop::new(previous.binding))));
+        let _ = affinity::apply(&self.mask);
+        set_binding(self.binding.take());
     }
 }
 
@@ -148,7 +143,7 @@ struct ActiveBinding {
     /// too.
     is_released: bool,
     /// Restores the mask that the thread had before this guard when the entry is dropped.
-    _restore: RestoreBinding,
+    _restore: Option<RestoreBinding>,
 }
 
 /// Binds one thread to one place while it exists. Dropping it on that thread restores the thread's mask, once all later
@@ -193,19 +188,13 @@ fn release(active: &mut Vec<ActiveBinding>, id: u64) {
     }
 }
 
-/// The error that a thread could not be bound.
-#[derive(Debug)]
-pub(crate) struct BindError {
-    /// The CPUs that it was to be bound to.
-    cpus: CpuMask,
-    /// The system call that failed, and why.
-    error: CallError,
-}
+/// Why a thread could not be bound.
+pub(crate) type BindError = String;
 
-impl fmt::Display for BindError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cpus, error } = self;
-        write!(f, "cannot bind a thread to CPUs {cpus}: {error}; ")?;
-        write!(f, "they may be switched off or outside of the process's cpuset: pin to others, or do not pin")
-    }
+/// The error that the calling thread cannot be bound to these CPUs.
+fn refusal(cpus: &CpuMask, error: &CallError) -> BindError {
+    format!(
+        "cannot bind a thread to CPUs {cpus}: {error}; they may be switched off or outside of the process's cpuset: \
+         pin to others, or do not pin"
+    )
 }

@@ -115,7 +115,7 @@ impl PlaceMap {
     ///
     /// # Errors
     /// If the system refuses to bind the thread.
-    pub(crate) fn bind_worker(&self, bee: usize) -> Result<Option<(&Place, RestoreBinding)>, BindError> {
+    pub(crate) fn bind_worker(&self, bee: usize) -> Result<Option<(&Place, Option<RestoreBinding>)>, BindError> {
         let Some(place) = self.place_of(bee) else { return Ok(None) };
         let wanted = if self.places.is_exclusive { place.mask() } else { CpuMask::new() };
         let claim = || self.claim.lock().unwrap_or_else(PoisonError::into_inner);
