@@ -3,7 +3,7 @@
 //!
 //! `Tracer` calls these functions when a traced hive is built.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Weak;
@@ -48,14 +48,9 @@ pub(crate) fn give_back_file_name(name: &Path) {
     TRACED_HIVES.with(|hives| hives.file_names.give_back(name));
 }
 
-/// Adds a hive to those that may still exist. Those that are gone are removed only when there is no room for another,
-/// so that the list is not searched every time.
+/// Adds a hive to those that may still exist, and removes those that are gone.
 fn add(live: &mut Vec<Weak<dyn TracedHive>>, hive: Weak<dyn TracedHive>) {
-    if live.len() == live.capacity() {
-        live.retain(|hive| hive.strong_count() > 0);
-        // Room for as many again as are left, so that the next search is far off.
-        live.reserve(live.len() + 1);
-    }
+    live.retain(|hive| hive.strong_count() > 0);
     live.push(hive);
 }
 
@@ -86,38 +81,38 @@ pub(crate) fn write_at_exit(hive: Weak<dyn TracedHive>) {
 
 /// The names that hives have been given. A name stays taken when its hive has ended: a second hive must not overwrite
 /// the file of the first. Only a hive that could not be built gives its name back.
-pub(crate) struct FileNames {
-    /// All names that have been given.
-    claimed: BTreeSet<PathBuf>,
-    /// For each name that a hive has asked for: the lowest number that has not been tried with it. The lower ones are
-    /// all taken.
-    next_number: BTreeMap<PathBuf, usize>,
-}
+pub(crate) struct FileNames(
+    /// Each name that has been given, with the lowest number that has not been tried with it. The lower ones are all
+    /// taken.
+    BTreeMap<PathBuf, usize>,
+);
 
 impl FileNames {
     pub(crate) const fn new() -> Self {
-        Self { claimed: BTreeSet::new(), next_number: BTreeMap::new() }
+        Self(BTreeMap::new())
     }
 
     /// The name asked for or, if that is taken, one with a number in it. Each number is tried once, however often the
     /// same name is asked for.
     pub(crate) fn claim(&mut self, wanted: &Path) -> PathBuf {
-        let number = self.next_number.entry(wanted.to_owned()).or_insert(1);
-        loop {
-            let name = numbered(wanted, *number);
-            *number += 1;
-            // The name may be taken even so: another hive may have asked for exactly this name, number included.
-            if self.claimed.insert(name.clone()) {
-                return name;
-            }
+        let mut number = self.0.get(wanted).copied().unwrap_or(1);
+        let mut name = numbered(wanted, number);
+        // The name may be taken even so: another hive may have asked for exactly this name, number included.
+        while self.0.contains_key(&name) {
+            number += 1;
+            name = numbered(wanted, number);
         }
+        // Number 1 is the name itself.
+        self.0.insert(name.clone(), 2);
+        self.0.insert(wanted.to_owned(), number + 1);
+        name
     }
 
     /// Takes back a name that a hive has been given.
     pub(crate) fn give_back(&mut self, name: &Path) {
-        self.claimed.remove(name);
+        self.0.remove(name);
         // Whichever name it was made from, the numbers are tried again from the first one.
-        self.next_number.clear();
+        self.0.values_mut().for_each(|number| *number = 2);
     }
 }
 
@@ -172,8 +167,8 @@ mod tests {
             names.claim(wanted);
         }
         // Each try takes the next number, and none begins with number 1 again.
-        let tried = names.next_number[wanted] - 1;
-        assert_eq!((names.claimed.len(), tried), (CLAIMS, CLAIMS));
+        let tried = names.0[wanted] - 1;
+        assert_eq!((names.0.len(), tried), (CLAIMS, CLAIMS));
     }
 
     #[test]
