@@ -24,42 +24,39 @@ use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::region::no_double_panic::NoDoublePanic;
 
-/// What the thread does in one hive: one entry of the list. The lifetimes are erased; what the frame points to lives at
-/// least as long as the frame.
+/// What the thread does in one hive: one entry of the list. The lifetimes are erased; what the frame refers to lives at
+/// least as long as the frame is on the list.
 struct Frame {
-    /// The kind of the frame: the team whose tasks the thread runs; or one of the `..._TAG` addresses below, which no
-    /// team has.
-    ///
     /// Only the thread itself reads and writes it. It changes once at most, in a forked child.
-    tag: Cell<*const Team>,
-    /// A `RegionContext` if the thread is in a region, a `TaskContext` if it runs tasks, a `Team` if it acts for a
-    /// hive. Unused in the other two kinds.
-    context: *const (),
+    role: Cell<Role<'static>>,
     /// The frame around this one; null for the outermost.
     outer: *const Frame,
 }
 
-/// The thread runs the body of a region.
-const REGION_TAG: *const Team = ptr::null();
-/// The thread was a worker and is about to end.
-const ENDING_TAG: *const Team = ptr::without_provenance(1);
-/// In a forked child: the thread ran tasks of a hive of the parent process.
-const LOST_TO_FORK_TAG: *const Team = ptr::without_provenance(2);
-/// The thread acts for a hive.
-const ACTING_TAG: *const Team = ptr::without_provenance(3);
-/// No team has an address this low or lower.
-const HIGHEST_TAG: *const Team = ACTING_TAG;
+/// What one frame says.
+#[derive(Clone, Copy)]
+enum Role<'f> {
+    /// The thread runs the body of a region, as the bee of this context.
+    Region(&'f RegionContext<'static>),
+    /// The thread runs tasks, with this context.
+    Tasks(&'f TaskContext<'static>),
+    /// The thread acts for the hive of this team.
+    Acting(&'f Team),
+    /// The thread was a worker and is about to end.
+    Ending,
+    /// The thread ran tasks in the parent process of this forked child.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "other systems do not fork"))]
+    LostToFork,
+}
 
 thread_local! {
     /// The innermost frame; null if the thread is inside nothing.
     static INNERMOST: Cell<*const Frame> = const { Cell::new(ptr::null()) };
-    /// The `context` of the innermost frame once more if that runs tasks, and otherwise null. Every `join` asks for it,
+    /// The context of the innermost frame once more if that runs tasks, and otherwise null. Every `join` asks for it,
     /// and this saves it the way through the frame.
     static INNERMOST_TASKS: Cell<*const TaskContext<'static>> = const { Cell::new(ptr::null()) };
     /// The last frame of a worker's thread. It has no destructor, so that it exists until the thread is gone.
-    static ENDING_FRAME: Frame = const {
-        Frame { tag: Cell::new(ENDING_TAG), context: ptr::null(), outer: ptr::null() }
-    };
+    static ENDING_FRAME: Frame = const { Frame { role: Cell::new(Role::Ending), outer: ptr::null() } };
 }
 
 /// Marks the calling thread, a worker's, as about to end. From here on only destructors of thread-locals run on it,
@@ -74,20 +71,24 @@ fn set_innermost(frame: *const Frame) {
     INNERMOST.set(frame);
     // SAFETY: a frame on the list is alive, because `within_frame` takes it off before it goes. `ENDING_FRAME` lives as
     // long as the thread.
-    let tasks = unsafe { frame.as_ref() }.map_or(ptr::null(), Frame::task_context);
-    INNERMOST_TASKS.set(tasks);
+    let tasks = unsafe { frame.as_ref() }.and_then(|frame| frame.role.get().task_context());
+    INNERMOST_TASKS.set(tasks.map_or(ptr::null(), ptr::from_ref));
 }
 
 /// Runs `body`, the body of a region, as the bee of `context`.
 #[inline(always)]
 pub(crate) fn within_region<R>(context: &RegionContext<'_>, body: impl FnOnce() -> R) -> R {
-    within_frame(REGION_TAG, ptr::from_ref(context).cast(), body)
+    // SAFETY: it outlives this call, and so the frame.
+    let context: &RegionContext<'static> = unsafe { &*ptr::from_ref(context).cast() };
+    within_frame(Role::Region(context), body)
 }
 
 /// Runs `body` as a bee that runs tasks with `context`.
 #[inline(always)]
 pub(crate) fn within_tasks<R>(context: &TaskContext<'_>, body: impl FnOnce() -> R) -> R {
-    within_frame(context.team, ptr::from_ref(context).cast(), body)
+    // SAFETY: as in `within_region`.
+    let context: &TaskContext<'static> = unsafe { &*ptr::from_ref(context).cast() };
+    within_frame(Role::Tasks(context), body)
 }
 
 /// Makes the calling thread, which is inside of nothing, a bee that runs tasks with `context` until the thread ends.
@@ -96,7 +97,7 @@ pub(crate) fn within_tasks<R>(context: &TaskContext<'_>, body: impl FnOnce() -> 
 /// If the thread is inside of something.
 pub(crate) fn run_tasks_from_now_on(context: &'static TaskContext<'static>) {
     assert!(!is_inside_any(), "the thread is inside of a region or a task");
-    let frame = Frame { tag: Cell::new(context.team), context: ptr::from_ref(context).cast(), outer: ptr::null() };
+    let frame = Frame { role: Cell::new(Role::Tasks(context)), outer: ptr::null() };
     // Leaked: it is on the thread's list to the end.
     set_innermost(Box::leak(Box::new(frame)));
 }
@@ -112,14 +113,15 @@ pub(crate) fn stop_running_tasks(context: &TaskContext<'static>) {
 /// Runs `body` as somebody who acts for the hive of `team` without being inside of it: the free functions act on that
 /// hive.
 pub(crate) fn acting_for<R>(team: &Team, body: impl FnOnce() -> R) -> R {
-    within_frame(ACTING_TAG, ptr::from_ref(team).cast(), body)
+    // SAFETY: as in `within_region`.
+    within_frame(Role::Acting(unsafe { &*ptr::from_ref(team) }), body)
 }
 
 /// Runs `body` inside a new frame, and takes the frame off the list afterwards, even if `body` panics.
 #[inline(always)]
-fn within_frame<R>(tag: *const Team, context: *const (), body: impl FnOnce() -> R) -> R {
+fn within_frame<R>(role: Role<'static>, body: impl FnOnce() -> R) -> R {
     let outer = INNERMOST.get();
-    let frame = Frame { tag: Cell::new(tag), context, outer };
+    let frame = Frame { role: Cell::new(role), outer };
     let _restore_outer = on_drop(|| set_innermost(outer));
     set_innermost(&raw const frame);
     body()
@@ -134,55 +136,14 @@ pub(crate) fn forget_other_bees() {
         // SAFETY: as in `roles`; the frame is not used after this function.
         let frame = unsafe { &*next };
         next = frame.outer;
-        match frame.role() {
+        match frame.role.get() {
             Role::Region(context) => context.forget_others(),
             Role::Acting(_) => {}
-            Role::Tasks(_) | Role::Ending | Role::LostToFork => frame.tag.set(LOST_TO_FORK_TAG),
+            Role::Tasks(_) | Role::Ending | Role::LostToFork => frame.role.set(Role::LostToFork),
         }
     }
     // The innermost frame may run tasks no longer.
     set_innermost(INNERMOST.get());
-}
-
-/// What one frame says, in readable form.
-#[derive(Clone, Copy)]
-enum Role<'f> {
-    /// The thread runs the body of a region, as the bee of this context.
-    Region(&'f RegionContext<'f>),
-    /// The thread runs tasks, with this context.
-    Tasks(&'f TaskContext<'static>),
-    /// The thread acts for the hive of this team.
-    Acting(&'f Team),
-    /// The thread was a worker and is about to end.
-    Ending,
-    /// The thread ran tasks in the parent process of this forked child.
-    LostToFork,
-}
-
-impl Frame {
-    /// The context if the thread runs tasks, and otherwise null.
-    #[inline(always)]
-    fn task_context(&self) -> *const TaskContext<'static> {
-        // The tags of the other kinds are below the address of any team.
-        if self.tag.get().addr() > HIGHEST_TAG.addr() { self.context.cast() } else { ptr::null() }
-    }
-
-    /// Reads the frame. The result must not be used after the frame has been taken off the list.
-    fn role<'f>(&self) -> Role<'f> {
-        match self.tag.get() {
-            // SAFETY: only `within_region` makes frames of this kind, from a reference to a `RegionContext` that
-            // outlives the call and so the frame.
-            REGION_TAG => Role::Region(unsafe { &*self.context.cast() }),
-            ENDING_TAG => Role::Ending,
-            LOST_TO_FORK_TAG => Role::LostToFork,
-            // SAFETY: only `acting_for` makes frames of this kind, from a reference to a `Team` that outlives the call
-            // and so the frame.
-            ACTING_TAG => Role::Acting(unsafe { &*self.context.cast() }),
-            // SAFETY: only `within_tasks` and `run_tasks_from_now_on` make frames with a team's address, from a
-            // reference to a `TaskContext` that is there until the frame is taken off the list.
-            _ => Role::Tasks(unsafe { &*self.context.cast() }),
-        }
-    }
 }
 
 impl<'f> Role<'f> {
@@ -198,11 +159,12 @@ impl<'f> Role<'f> {
     }
 
     /// The context, if this is a region.
-    fn region_context(self) -> Option<&'f RegionContext<'f>> {
+    fn region_context(self) -> Option<&'f RegionContext<'static>> {
         if let Self::Region(context) = self { Some(context) } else { None }
     }
 
     /// The context, if the thread runs tasks.
+    #[inline(always)]
     fn task_context(self) -> Option<&'f TaskContext<'static>> {
         if let Self::Tasks(context) = self { Some(context) } else { None }
     }
@@ -233,8 +195,14 @@ unsafe fn roles<'f>() -> impl Iterator<Item = Role<'f>> {
         // itself reads its frames.
         let frame = unsafe { &*next };
         next = frame.outer;
-        Some(frame.role())
+        Some(frame.role.get())
     })
+}
+
+/// Whether `condition` holds for one of the calling thread's frames.
+fn any_role(condition: impl FnMut(Role<'_>) -> bool) -> bool {
+    // SAFETY: each item is passed to `condition` only, which returns before this function does.
+    unsafe { roles() }.any(condition)
 }
 
 /// Whether the calling thread is inside anything of any hive: a region, a task, or the body of an `install` or a scope.
@@ -251,22 +219,20 @@ pub(crate) fn is_inside_region_of(team: &Team) -> bool {
 /// Whether the calling thread is inside the region with this key, of more than one bee: see
 /// [`RegionContext::region_key`].
 pub(crate) fn is_in_region(key: u64) -> bool {
-    // SAFETY: the frames are only looked at here, and nothing of them is kept.
-    unsafe { roles() }.filter_map(Role::region_context).any(|context| context.bees > 1 && context.region_key() == key)
+    let is_it = |region: &RegionContext<'_>| region.bees > 1 && region.region_key() == key;
+    any_role(|role| role.region_context().is_some_and(is_it))
 }
 
 /// Whether the calling thread is a worker of some hive. All that a worker does happens inside a task frame with its
 /// number, which is above 0.
 pub(crate) fn is_worker() -> bool {
-    // SAFETY: the frames are only looked at here, and nothing of them is kept.
-    unsafe { roles() }.filter_map(Role::task_context).any(|context| context.id > 0)
+    any_role(|role| role.task_context().is_some_and(|context| context.id > 0))
 }
 
 /// Whether the calling thread is a worker that runs unbound (`docs/unbound-sleep.md`).
 pub(crate) fn is_unbound_worker() -> bool {
-    // SAFETY: the frames are only looked at here, and nothing of them is kept.
-    let mut contexts = unsafe { roles() }.filter_map(Role::task_context);
-    contexts.any(|context| context.team.sleep_binding(context.id).is_unbound())
+    let is_unbound = |context: &TaskContext<'_>| context.team.sleep_binding(context.id).is_unbound();
+    any_role(|role| role.task_context().is_some_and(is_unbound))
 }
 
 /// Whether other threads may be waiting for the calling thread: at a barrier or at the end of a region; for a task or
@@ -274,15 +240,13 @@ pub(crate) fn is_unbound_worker() -> bool {
 ///
 /// Such a thread must not wait for a particular bee of another hive, because that bee may be waiting for this thread.
 pub(crate) fn is_waited_for() -> bool {
-    // SAFETY: the frames are only looked at here, and nothing of them is kept.
-    unsafe { roles() }.any(Role::is_waited_for)
+    any_role(|role| role.is_waited_for())
 }
 
 /// Whether the calling thread is in a part of a loop on a team of several bees. No other part waits for that one.
 pub(crate) fn is_inside_loop() -> bool {
     let is_loop = |region: &RegionContext<'_>| region.is_loop() && region.bees > 1;
-    // SAFETY: the frames are only looked at here, and nothing of them is kept.
-    unsafe { roles() }.any(|role| role.region_context().is_some_and(is_loop))
+    any_role(|role| role.region_context().is_some_and(is_loop))
 }
 
 /// As `is_waited_for`, but without what the calling thread does in the queen's place of `team`. Bees that wait for that
@@ -290,8 +254,7 @@ pub(crate) fn is_inside_loop() -> bool {
 pub(crate) fn is_waited_for_elsewhere(team: &Team) -> bool {
     let is_queen_of_team =
         |role: Role<'_>| role.task_context().is_some_and(|context| context.id == 0 && ptr::eq(context.team, team));
-    // SAFETY: the frames are only looked at here, and nothing of them is kept.
-    unsafe { roles() }.any(|role| role.is_waited_for() && !is_queen_of_team(role))
+    any_role(|role| role.is_waited_for() && !is_queen_of_team(role))
 }
 
 /// Calls `use_it` with the team and the number that the calling thread has in the innermost region or task, or with the
@@ -326,9 +289,8 @@ pub(crate) fn with_innermost_tasks<R>(team: &Team, use_it: impl FnOnce(Option<&T
 #[inline(always)]
 pub(crate) fn with_innermost_tasks_of_any<R>(use_it: impl FnOnce(Option<&TaskContext<'_>>) -> R) -> R {
     // Not by `roles`: this function becomes part of the user's own code, where `roles` would be a function call.
-    // SAFETY: the innermost frame is still on the list, and only `within_tasks` and `run_tasks_from_now_on` make frames
-    // with the address of a team as their tag, from a reference to a `TaskContext` that is there until then. It is
-    // passed to `use_it` only.
+    // SAFETY: `set_innermost` has taken the address from a frame that is still on the list, and whose context is there
+    // until it is taken off. It is passed to `use_it` only.
     use_it(unsafe { INNERMOST_TASKS.get().as_ref() })
 }
 
@@ -379,8 +341,7 @@ pub(crate) fn with_task_context<R>(team: &Team, use_it: impl FnOnce(Option<&Task
 /// `use_it` gets the task context with which the thread runs tasks of that hive. A region's queen has no task context
 /// yet unless she runs tasks further out; for her, `use_it` gets the team.
 pub(crate) fn try_task_contexts(mut use_it: impl FnMut(Result<&TaskContext<'_>, &Team>) -> bool) -> bool {
-    // SAFETY: what is found is passed to `use_it` only, which returns before this function does.
-    unsafe { roles() }.any(|role| match role {
+    any_role(|role| match role {
         Role::Tasks(context) => use_it(Ok(context)),
         Role::Region(queen) if queen.runner == 0 && queen.bees > 1 => {
             with_task_context(queen.team, |context| context.is_none() && use_it(Err(queen.team)))
