@@ -2,6 +2,7 @@
 //! grammar, which is written down in `docs/places.md`. White space may be between any two symbols. Every error says at
 //! which character it was found.
 
+use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::ops::RangeInclusive;
 
@@ -62,40 +63,8 @@ impl<'t> Parser<'t> {
 
     /// Reads a list of places, such as `{0:4}:8:4, {40}, !{8:4}`.
     fn parse_places(&mut self) -> Result<Vec<Vec<usize>>, ParseError> {
-        let mut places = Vec::new();
-        let mut entries = 0;
-        loop {
-            self.peek();
-            let at = self.offset;
-            if self.eat('!') {
-                let excluded = self.parse_place()?;
-                self.exclude(&mut places, &excluded, at, "place")?;
-            } else {
-                let place = self.parse_place()?;
-                let repetition = self.parse_repetition("a number of places")?;
-                // The limit is checked before the repetitions are written out, which could fill the memory.
-                entries += repetition.len.saturating_mul(place.len());
-                if entries > MAX_LIST_LEN {
-                    return Err(self.error_at(at, format!("the places come to more than {MAX_LIST_LEN} CPUs")));
-                }
-                for nth in 0..repetition.len {
-                    places.push(self.shift(&place, nth, &repetition)?);
-                }
-            }
-            if !self.eat(',') {
-                return if places.is_empty() { Err(self.error_at(at, "no place is left")) } else { Ok(places) };
-            }
-        }
-    }
-
-    /// Takes all that is equal to `excluded` out of what has been listed before it. `at` is where it stands, and `what`
-    /// is what it is, for errors.
-    fn exclude<T: PartialEq>(&self, list: &mut Vec<T>, excluded: &T, at: usize, what: &str) -> Result<(), ParseError> {
-        if !list.contains(excluded) {
-            return Err(self.error_at(at, format!("there is no such {what} before it to be left out")));
-        }
-        list.retain(|entry| entry != excluded);
-        Ok(())
+        let (places, last) = self.parse_entries("place", "the places come", Self::parse_place)?;
+        if places.is_empty() { Err(self.error_at(last, "no place is left")) } else { Ok(places) }
     }
 
     /// Reads one place, such as `{0:4, 9, !2}` or a CPU without braces such as `3`. Returns its CPUs in ascending
@@ -104,34 +73,54 @@ impl<'t> Parser<'t> {
         if !self.eat('{') {
             return Ok(vec![self.parse_number("\"{\" or the number of a CPU", CPUS)?]);
         }
-        let mut cpus = Vec::new();
+        let parse_cpu = |parser: &mut Self| Ok(vec![parser.parse_number("the number of a CPU", CPUS)?]);
+        let (entries, _) = self.parse_entries("CPU", "the place comes", parse_cpu)?;
+        if !self.eat('}') {
+            return Err(self.expected_error("\",\", \":\" or \"}\""));
+        }
+        let cpus: BTreeSet<_> = entries.into_iter().flatten().collect();
+        if cpus.is_empty() {
+            return Err(self.error_at(self.offset, "the place has no CPU left"));
+        }
+        Ok(cpus.into_iter().collect())
+    }
+
+    /// Reads entries with commas between them, each by `parse`: with or without an interval, or after an exclamation
+    /// mark, which takes all that is equal out of what has been listed before it. Returns the CPUs of each, and where
+    /// the last one begins. `what` is an entry, and `all_come` what all of them come to, for errors.
+    fn parse_entries(
+        &mut self,
+        what: &str,
+        all_come: &str,
+        parse: impl Fn(&mut Self) -> Result<Vec<usize>, ParseError>,
+    ) -> Result<(Vec<Vec<usize>>, usize), ParseError> {
+        let (mut entries, mut cpus) = (Vec::new(), 0);
         loop {
             self.peek();
             let at = self.offset;
             if self.eat('!') {
-                let excluded = self.parse_number("the number of a CPU", CPUS)?;
-                self.exclude(&mut cpus, &excluded, at, "CPU")?;
+                let (excluded, listed) = (parse(self)?, entries.len());
+                entries.retain(|entry| *entry != excluded);
+                if entries.len() == listed {
+                    return Err(self.error_at(at, format!("there is no such {what} before it to be left out")));
+                }
+                cpus -= (listed - entries.len()) * excluded.len();
             } else {
-                let first = self.parse_number("the number of a CPU", CPUS)?;
-                let repetition = self.parse_repetition("a number of CPUs")?;
+                let entry = parse(self)?;
+                let repetition = self.parse_repetition(&format!("a number of {what}s"))?;
+                // The limit is checked before the repetitions are written out, which could fill the memory.
+                cpus += repetition.len.saturating_mul(entry.len());
+                if cpus > MAX_LIST_LEN {
+                    return Err(self.error_at(at, format!("{all_come} to more than {MAX_LIST_LEN} CPUs")));
+                }
                 for nth in 0..repetition.len {
-                    cpus.extend(self.shift(&[first], nth, &repetition)?);
+                    entries.push(self.shift(&entry, nth, &repetition)?);
                 }
             }
-            // Checking after each entry is enough, because one entry adds at most as many CPUs as a list may have.
-            if cpus.len() > MAX_LIST_LEN {
-                return Err(self.error_at(at, format!("the place comes to more than {MAX_LIST_LEN} CPUs")));
-            }
-            if self.eat('}') {
-                break;
-            }
             if !self.eat(',') {
-                return Err(self.expected_error("\",\", \":\" or \"}\""));
+                return Ok((entries, at));
             }
         }
-        cpus.sort_unstable();
-        cpus.dedup();
-        if cpus.is_empty() { Err(self.error_at(self.offset, "the place has no CPU left")) } else { Ok(cpus) }
     }
 
     /// Reads an interval such as `:8:4` or `:8`, or nothing, which means one repetition. `what` names the thing to be
