@@ -242,7 +242,7 @@ impl HiveSetBee<'_> {
         let hive_value =
             meet_checked(&self.local.context, || self.local.reduce_as(Operation::AllReduceOfHives, value, &op));
         // The leader combines the hives' values with the other leaders and hands the result to its hive's bees.
-        let result = self.local.broadcast_as(Operation::AllReduceOfHives, 0, || {
+        let result = self.local.share_value(Operation::AllReduceOfHives, Some(0), self.local.is_queen(), || {
             // None: a panic has broken the meeting of this hive's bees, and this bee is unwinding already. No other bee
             // uses the value that is returned here.
             let Some(hive_value) = hive_value.flatten() else { return value };

@@ -5,20 +5,6 @@
 use crate::protocol::region::exchange_slots::Operation;
 use crate::region::bee::Bee;
 
-/// The address of a bee's value, which the other bees read.
-struct Shown<T>(*const T);
-
-impl<T> Clone for Shown<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Shown<T> {}
-
-// SAFETY: the other bees clone the value through the address, which `T: Sync` allows, and do nothing else with it.
-unsafe impl<T: Sync> Send for Shown<T> {}
-
 impl Bee<'_> {
     /// As [`all_reduce`](Self::all_reduce), for values that are not `Copy`: vectors, strings, large numbers. Each bee
     /// clones the values of all bees and combines them, so for long vectors in large teams a
@@ -48,16 +34,14 @@ impl Bee<'_> {
         }
         // Not owned by anything from here on: if this bee unwinds, others may still read the value.
         let own = Box::into_raw(Box::new(value));
-        let shown = self.exchange(Operation::AllReduceCloned, None, &[Shown(own.cast_const())]);
+        // SAFETY: a bee drops its value only after it has passed a later barrier, to which the others come when they
+        // have cloned it, and are done with this reference. A clone cannot come to it, because a `T` of the program
+        // that is 'static has borrowed no `Bee`.
+        let shown: &'static T = unsafe { &*own };
+        let shown = self.exchange(Operation::AllReduceCloned, None, &[shown]);
         // First all values, then `op`, which gets clones only.
         let values = shown.and_then(|shown| {
-            let clone_of = |id| {
-                let address = shown.value(id, 0)?.0;
-                // SAFETY: that bee has shown the address of its value in this exchange. It drops the value only after
-                // it has passed a later barrier, to which this bee comes after this. A clone cannot come to it, because
-                // a `T` of the program that is 'static has borrowed no `Bee`.
-                Some(unsafe { &*address }.clone())
-            };
+            let clone_of = |id| shown.value(id, 0).cloned();
             (0..self.context.bees).map(clone_of).collect::<Option<Vec<T>>>()
         });
         let combined = values.and_then(|values| values.into_iter().reduce(op));

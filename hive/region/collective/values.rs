@@ -66,7 +66,7 @@ impl Bee<'_> {
         let sum = self.reduce_as(operation, value, op);
         // Only the queen has the result, and only her closure is called; except that in a destructor that must not
         // panic a bee that gets nothing from her calls its own, for its own value.
-        self.broadcast_as(operation, 0, || sum.unwrap_or(value))
+        self.share_value(operation, Some(0), self.is_queen(), || sum.unwrap_or(value))
     }
 
     /// As [`all_reduce`](Self::all_reduce), but only the queen gets the result. The other bees get None and do not
@@ -175,32 +175,37 @@ impl Bee<'_> {
     pub fn broadcast_from<T: ByCopy>(&self, root: usize, make: impl FnOnce() -> T) -> T {
         let call = self.context.begin_call(Operation::BroadcastFrom);
         assert!(root < self.bees(), "there is no bee {root} in a team of {}", self.bees());
-        let value = self.broadcast_as(Operation::BroadcastFrom, root, make);
+        let value = self.share_value(Operation::BroadcastFrom, Some(root as u32), root == self.id(), make);
         call.end();
         value
     }
 
-    /// The same as a part of `operation`, a call that has begun. `root` is below the number of bees.
+    /// The value that `make` returns on one bee, on all bees, as a part of `operation`, a call that has begun.
+    /// `is_maker`: whether that is this bee. `root`: its number, if all bees know it.
     #[inline]
     #[track_caller]
-    pub(crate) fn broadcast_as<T: Copy + Send + 'static>(
+    pub(crate) fn share_value<T: Copy + Send + 'static>(
         &self,
         operation: Operation,
-        root: usize,
+        root: Option<u32>,
+        is_maker: bool,
         make: impl FnOnce() -> T,
     ) -> T {
-        // The root makes its value before the barrier and shows it; the others show nothing.
-        let (made, make) = if root == self.id() { (Some(make()), None) } else { (None, Some(make)) };
-        let slots = self.exchange(operation, Some(root as u32), made.as_slice());
-        if let Some(slots) = slots.as_ref().filter(|_| made.is_some() && root > 0) {
+        // That bee makes the value before the barrier and shows it; the others show nothing.
+        let (made, make) = if is_maker { (Some(make()), None) } else { (None, Some(make)) };
+        let slots = self.exchange(operation, root, made.as_slice());
+        if let Some(slots) = slots.as_ref().filter(|_| is_maker && root.is_some_and(|root| root > 0)) {
             // All other bees read the root's slot. The root itself checks bee 0, so that two bees that both take
             // themselves for the root do not go unnoticed.
             slots.count(0);
         }
-        let value_of_root = || slots.and_then(|slots| slots.value(root as u32, 0));
-        // Only in a destructor that must not panic, on a bee that gets nothing from the root.
-        let make_own = || make.map(|make| make()).unwrap_or_else(|| unreachable!("the root has made it"));
-        made.or_else(value_of_root).unwrap_or_else(make_own)
+        let shown_value = || match root {
+            Some(root) => slots?.value(root, 0),
+            None => first_value(&slots?, self.context.bees),
+        };
+        // Only in a destructor that must not panic, on a bee that gets nothing from the one that has made it.
+        let make_own = || make.map(|make| make()).unwrap_or_else(|| unreachable!("this bee has made it"));
+        made.or_else(shown_value).unwrap_or_else(make_own)
     }
 
     /// Runs `work` on the bee that arrives here first, and returns its result on all bees when it is done: OpenMP's
@@ -231,13 +236,7 @@ impl Bee<'_> {
     #[doc(alias("omp single", "copyprivate", "once"))]
     pub fn single<T: ByCopy>(&self, work: impl FnOnce() -> T) -> T {
         let call = self.context.begin_call(Operation::Single);
-        // The first bee does the work before the barrier and shows the result; the others show nothing.
-        let (own, work) = if self.context.claim_single() { (Some(work()), None) } else { (None, Some(work)) };
-        let slots = self.exchange(Operation::Single, None, own.as_slice());
-        let value_of_first = || slots.and_then(|slots| first_value(&slots, self.context.bees));
-        // Only in a destructor that must not panic, on a bee that gets nothing from the first one.
-        let run_own = || work.map(|work| work()).unwrap_or_else(|| unreachable!("the first has done it"));
-        let result = own.or_else(value_of_first).unwrap_or_else(run_own);
+        let result = self.share_value(Operation::Single, None, self.context.claim_single(), work);
         call.end();
         result
     }
