@@ -27,8 +27,8 @@ impl<T> Node<T> {
     }
 
     /// The same node with its value converted by `form`.
-    pub(crate) fn map<U>(self, form: impl FnOnce(T) -> U) -> Node<U> {
-        Node { first: self.first, level: self.level, value: form(self.value) }
+    pub(crate) fn map<U>(&self, form: impl FnOnce(&T) -> U) -> Node<U> {
+        Node { first: self.first, level: self.level, value: form(&self.value) }
     }
 
     /// Whether this node and `right` are the two halves of one larger node.
@@ -36,13 +36,6 @@ impl<T> Node<T> {
         self.level == right.level
             && self.first + (1 << self.level) == right.first
             && self.first % (2 << self.level) == 0
-    }
-}
-
-impl<T: Copy> Node<Box<T>> {
-    /// The same node with the value itself in place of the box.
-    pub(crate) fn unboxed(&self) -> Node<T> {
-        Node { first: self.first, level: self.level, value: *self.value }
     }
 }
 

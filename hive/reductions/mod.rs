@@ -11,3 +11,11 @@ pub(crate) mod par_sum;
 pub(crate) mod plain_blocks;
 pub(crate) mod reduce_over;
 pub(crate) mod reduction;
+
+/// `combine` for values that may be missing: of one value and none, the value.
+fn of_those_there<T>(combine: impl Fn(T, T) -> T) -> impl Fn(Option<T>, Option<T>) -> Option<T> {
+    move |a, b| match (a, b) {
+        (Some(a), Some(b)) => Some(combine(a, b)),
+        (a, b) => a.or(b),
+    }
+}

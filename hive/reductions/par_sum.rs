@@ -9,6 +9,7 @@ use std::ops::Mul;
 
 use crate::loops::shared_loop::IntoLoop;
 use crate::pool::handle::Hive;
+use crate::reductions::of_those_there;
 use crate::reductions::reduction::Reduction;
 use crate::region::no_double_panic::NoDoublePanic;
 
@@ -132,14 +133,6 @@ fn nothing<T: Sum>() -> T {
 /// The sum of two values.
 fn plus<T: Sum>(a: T, b: T) -> T {
     [a, b].into_iter().sum()
-}
-
-/// `combine` for values that may be missing: of one value and none, the value.
-fn of_those_there<T>(combine: impl Fn(T, T) -> T) -> impl Fn(Option<T>, Option<T>) -> Option<T> {
-    move |a, b| match (a, b) {
-        (Some(a), Some(b)) => Some(combine(a, b)),
-        (a, b) => a.or(b),
-    }
 }
 
 /// Whether a value compares with itself.

@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::loops::schedule::Schedule;
 use crate::protocol::region::exchange_slots::Operation;
 use crate::reductions::block_tree::{self, Node, Nodes};
+use crate::reductions::of_those_there;
 use crate::reductions::reduction::sealed::Cut;
 use crate::reductions::reduction::{Reduction, Reproducibility};
 use crate::region::bee::Bee;
@@ -60,10 +61,7 @@ impl Bee<'_> {
             Cut::OnePerBee | Cut::BySchedule => {
                 let own = self.split(range);
                 let own = (!own.is_empty()).then(|| map(own));
-                self.all_reduce_as(Operation::ReduceOver, own, |a, b| match (a, b) {
-                    (Some(a), Some(b)) => Some(op(a, b)),
-                    (a, b) => a.or(b),
-                })
+                self.all_reduce_as(Operation::ReduceOver, own, of_those_there(op))
             }
         };
         call.end();
@@ -79,7 +77,7 @@ impl Bee<'_> {
     {
         let mut nodes = Nodes::new();
         block_tree::push_blocks(&mut nodes, own, op, value);
-        self.nodes_of_all(nodes.as_slice(), op, |value| value).unwrap_or(nodes).combine(op)
+        self.nodes_of_all(nodes.as_slice(), op, |value| *value).unwrap_or(nodes).combine(op)
     }
 
     /// The same as `reduce_small`, for values that are too large to have many of them on the stack.
@@ -92,8 +90,8 @@ impl Bee<'_> {
         let mut nodes = Nodes::new();
         block_tree::push_blocks(&mut nodes, own, op, |block| Box::new(value(block)));
         // What a bee shows to the others must lie in one piece and must not contain boxes that it owns.
-        let own: Vec<Node<T>> = nodes.as_slice().iter().map(Node::unboxed).collect();
-        self.nodes_of_all(&own, op, Box::new).unwrap_or(nodes).combine(op).map(|value| *value)
+        let own: Vec<Node<T>> = nodes.as_slice().iter().map(|node| node.map(|value| **value)).collect();
+        self.nodes_of_all(&own, op, |value| Box::new(*value)).unwrap_or(nodes).combine(op).map(|value| *value)
     }
 
     /// The nodes of all bees, combined as far as possible, with each value converted by `form`. The calling bee shows
@@ -104,7 +102,7 @@ impl Bee<'_> {
         &self,
         own: &[Node<T>],
         op: &impl Fn(V, V) -> V,
-        form: impl Fn(T) -> V,
+        form: impl Fn(&T) -> V,
     ) -> Option<Nodes<V>> {
         let slots = self.exchange(Operation::ReduceOver, None, own)?;
         let mut all = Nodes::new();

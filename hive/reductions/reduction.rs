@@ -299,9 +299,9 @@ pub(crate) mod sealed {
     /// How a degree of reproducibility cuts ranges.
     pub trait CutRule {
         /// Whether it may be into `Blocks`. A reduction is compiled for the cuts that its type admits and no others.
-        const CUTS_INTO_BLOCKS: bool;
+        const CUTS_INTO_BLOCKS: bool = true;
         /// Whether it may be otherwise.
-        const CUTS_OTHERWISE: bool;
+        const CUTS_OTHERWISE: bool = true;
 
         /// How a range is cut for a team of `bees` under `schedule`. `blocks` is the number of blocks that the user
         /// wants at most.
@@ -310,7 +310,6 @@ pub(crate) mod sealed {
 
     impl CutRule for super::Unordered {
         const CUTS_INTO_BLOCKS: bool = false;
-        const CUTS_OTHERWISE: bool = true;
 
         fn cut(_schedule: Schedule, _bees: usize, _blocks: usize) -> Cut {
             Cut::BySchedule
@@ -321,16 +320,12 @@ pub(crate) mod sealed {
     const BLOCKS_PER_BEE: usize = 16;
 
     impl CutRule for super::PerTeamSize {
-        const CUTS_INTO_BLOCKS: bool = true;
-        const CUTS_OTHERWISE: bool = true;
-
         fn cut(schedule: Schedule, bees: usize, _blocks: usize) -> Cut {
             if schedule == Schedule::Static { Cut::OnePerBee } else { Cut::Blocks(bees * BLOCKS_PER_BEE) }
         }
     }
 
     impl CutRule for super::Deterministic {
-        const CUTS_INTO_BLOCKS: bool = true;
         const CUTS_OTHERWISE: bool = false;
 
         fn cut(_schedule: Schedule, _bees: usize, blocks: usize) -> Cut {
