@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 /// Read once in a process.
 ///
 /// All functions of hive that deal with memory use these numbers, as do `numactl`, `/proc/self/numa_maps` and
-/// [`node_of`](crate::memory::mapping::node_of). [`Place::node`](crate::topology::place_assignment::Place::node) is
+/// [`node_of`](crate::memory::pages::node_of). [`Place::node`](crate::topology::place_assignment::Place::node) is
 /// different: it counts only nodes with CPUs that the process may use, from 0.
 /// [`Hive::memory_node`](crate::pool::handle::Hive::memory_node) returns the system's number for such a node.
 ///
@@ -105,7 +105,7 @@ mod source {
     use std::path::Path;
     use std::{io, iter};
 
-    use crate::memory::mapping::page_size;
+    use crate::memory::pages::page_size;
     use crate::sys::process::ProcessCell;
     use crate::topology::numa_nodes::NumaNodes;
     use crate::topology::{numa_nodes, sysfs};

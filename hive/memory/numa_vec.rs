@@ -6,11 +6,13 @@
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
-use std::ptr::{NonNull, slice_from_raw_parts_mut};
+use std::ptr::slice_from_raw_parts_mut;
 use std::{fmt, io, slice};
 
+use memmap2::{MmapMut, MmapRaw};
+
 use crate::loops::par_map::Slots;
-use crate::memory::mapping::{MIN_PAGE_SIZE, Mapping};
+use crate::memory::pages::MIN_PAGE_SIZE;
 
 /// A vector whose pages are on the NUMA nodes that were asked for: see
 /// [`Hive::alloc`](crate::pool::handle::Hive::alloc), which makes it. It begins at a page boundary and cannot grow. Its
@@ -39,8 +41,10 @@ use crate::memory::mapping::{MIN_PAGE_SIZE, Mapping};
 /// hive::global().alloc(8, hive::Placement::FirstTouch, |_| Wide(0)); // elements aligned to more than 4096 bytes
 /// ```
 pub struct NumaVec<T> {
-    /// The memory. Its first `len` elements of type `T` are initialised.
-    mapping: Mapping,
+    /// The memory, whose pages no thread had touched before, so that they could still be placed. That is why it does
+    /// not come from malloc, which hands out memory again that others have touched. Its first `len` elements of type
+    /// `T` are initialised.
+    mapping: MmapRaw,
     len: usize,
     elements: PhantomData<T>,
 }
@@ -58,29 +62,36 @@ impl<T> NumaVec<T> {
         let size = size_of::<T>();
         let bytes = len.checked_mul(size).filter(|bytes| *bytes <= isize::MAX as usize);
         let bytes = bytes.ok_or_else(|| io::Error::other("that is more than can be addressed"));
-        let mapping = match bytes.and_then(Mapping::new) {
-            Ok(mapping) => mapping,
+        let mapping = match bytes.and_then(MmapMut::map_anon) {
+            Ok(mapping) => MmapRaw::from(mapping),
             Err(error) => panic!("no memory for {len} elements of {size} bytes: {error}"),
         };
-        place(mapping.memory());
-        let first = mapping.start.cast().as_ptr();
-        // SAFETY: the mapping is large enough for `len` elements, is aligned, lives longer than the slots, and nobody
-        // else uses it.
-        let slots = Slots::new(unsafe { slice::from_raw_parts_mut(first, len) }, 0);
+        place(memory_of(&mapping));
+        // SAFETY: the mapping is large enough for `len` elements, is aligned to a page, lives longer than the slots,
+        // and nobody else uses it.
+        let slots = Slots::new(unsafe { slice::from_raw_parts_mut(mapping.as_mut_ptr().cast(), len) }, 0);
         fill(&slots);
         assert_eq!(slots.all_filled(), len, "a vector whose elements have been filled");
         Self { mapping, len, elements: PhantomData }
     }
 
     /// Where the first element is.
-    fn start(&self) -> NonNull<T> {
-        self.mapping.start.cast()
+    fn start(&self) -> *mut T {
+        self.mapping.as_mut_ptr().cast()
     }
 
     /// All of the memory, for the system to move. The mutable borrow ensures that nobody writes to it meanwhile.
     pub(crate) fn memory(&mut self) -> &[MaybeUninit<u8>] {
-        self.mapping.memory()
+        memory_of(&self.mapping)
     }
+}
+
+/// All of the memory, whether it has been written to or not. While the slice is in use, nobody may write to the memory.
+fn memory_of(mapping: &MmapRaw) -> &[MaybeUninit<u8>] {
+    // SAFETY: the memory is there as long as `mapping` is, and `MaybeUninit<u8>` may be any bytes. Nobody writes to it
+    // meanwhile: `NumaVec::new` has no elements yet, and `NumaVec::memory` borrows its vector mutably for as long as
+    // the slice is in use.
+    unsafe { slice::from_raw_parts(mapping.as_ptr().cast(), mapping.len()) }
 }
 
 impl<T> Deref for NumaVec<T> {
@@ -90,7 +101,7 @@ impl<T> Deref for NumaVec<T> {
     fn deref(&self) -> &[T] {
         // SAFETY: there is no vector until `new` has checked that all `len` elements have been filled. They are
         // initialised and aligned, and the borrow of `self` keeps others from changing them.
-        unsafe { slice::from_raw_parts(self.start().as_ptr(), self.len) }
+        unsafe { slice::from_raw_parts(self.start(), self.len) }
     }
 }
 
@@ -98,7 +109,7 @@ impl<T> DerefMut for NumaVec<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: as in `deref`; the mutable borrow of `self` keeps others from accessing them at all.
-        unsafe { slice::from_raw_parts_mut(self.start().as_ptr(), self.len) }
+        unsafe { slice::from_raw_parts_mut(self.start(), self.len) }
     }
 }
 
@@ -106,7 +117,7 @@ impl<T> Drop for NumaVec<T> {
     fn drop(&mut self) {
         // SAFETY: all `len` elements are initialised, and nobody can access them after this. The mapping is dropped
         // afterwards, so the memory is still there.
-        unsafe { slice_from_raw_parts_mut(self.start().as_ptr(), self.len).drop_in_place() };
+        unsafe { slice_from_raw_parts_mut(self.start(), self.len).drop_in_place() };
     }
 }
 

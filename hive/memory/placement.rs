@@ -6,9 +6,9 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use crate::memory::mapping::{move_pages, page_size};
 use crate::memory::nodes;
 use crate::memory::numa_vec::NumaVec;
+use crate::memory::pages::{move_pages, page_size};
 use crate::memory::plan::Plan;
 use crate::pool::handle::Hive;
 use crate::region::no_double_panic::NoDoublePanic;

@@ -9,8 +9,8 @@ use crate::loops::chunks::aligned_block;
 use crate::loops::schedule::Schedule;
 use crate::loops::shared_loop::Loop;
 use crate::loops::slice_schedule::sealed::LoopOver;
-use crate::memory::mapping::page_size;
 use crate::memory::nodes;
+use crate::memory::pages::page_size;
 use crate::pool::handle::Hive;
 use crate::topology::machine::Unit;
 
