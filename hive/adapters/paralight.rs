@@ -125,9 +125,7 @@ impl<C: SourceCleanup> PipelineInput<'_, C> {
 
     /// Takes all that is left of the block of `bee`, and cleans it up.
     fn discard_rest(&self, bee: usize) {
-        if let Some(items) = self.ranges.claim_rest(bee) {
-            self.discard(items);
-        }
+        self.discard(self.ranges.claim_rest(bee).unwrap_or_default());
     }
 }
 

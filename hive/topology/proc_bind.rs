@@ -117,12 +117,11 @@ impl PlaceOrder {
 /// The order of `spread`: the first place of each bee's part, then the second place of each part for bees by which the
 /// hive grows, and so on.
 fn spread_order(bees: usize, places: usize) -> Vec<usize> {
-    // Each part as its first place and its length.
-    let parts: Vec<_> =
-        even_parts(places, bees).scan(0, |end, len| Some((std::mem::replace(end, *end + len), len))).collect();
-    let rounds = parts.iter().map(|&(_, len)| len).max().unwrap_or(0);
-    let round = |nth| parts.iter().filter(move |&&(_, len)| nth < len).map(move |&(start, _)| start + nth);
-    (0..rounds).flat_map(round).collect()
+    // Each place with its position in its part.
+    let mut order: Vec<_> = even_parts(places, bees).flat_map(|len| 0..len).zip(0..places).collect();
+    // A stable sort: places of the same position stay in the order of their parts.
+    order.sort_by_key(|(position, _)| *position);
+    order.into_iter().map(|(_, place)| place).collect()
 }
 
 /// The order of `close` and `spread` for more bees than places: each place has several bees that follow one another.

@@ -12,8 +12,7 @@ pub(crate) mod log;
 pub(crate) mod output_file;
 pub(crate) mod traced_hives;
 
-use std::io;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 

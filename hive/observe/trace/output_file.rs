@@ -83,28 +83,23 @@ fn fcntl(file: &File, command: libc::c_int, number: libc::c_int) -> libc::c_int 
 }
 
 /// Why a file of this kind cannot hold a timeline; None if it can.
-fn unsuitable(metadata: &Metadata) -> Option<io::Error> {
-    unsuitable_kind(metadata).map(|is| {
-        io::Error::other(format!("it is {is}, and a timeline needs a regular file, or a device such as /dev/null"))
-    })
-}
-
-/// What the file is, if it is neither a regular file nor a character device.
 #[cfg(unix)]
-fn unsuitable_kind(metadata: &Metadata) -> Option<&'static str> {
+fn unsuitable(metadata: &Metadata) -> Option<io::Error> {
     use std::os::unix::fs::FileTypeExt;
     let kind = metadata.file_type();
-    match () {
-        () if kind.is_file() || kind.is_char_device() => None,
-        () if kind.is_dir() => Some("a directory"),
-        () if kind.is_fifo() => Some("a pipe"),
-        () if kind.is_socket() => Some("a socket"),
-        () => Some("a block device"),
-    }
+    let is = match () {
+        () if kind.is_file() || kind.is_char_device() => return None,
+        () if kind.is_dir() => "a directory",
+        () if kind.is_fifo() => "a pipe",
+        () if kind.is_socket() => "a socket",
+        () => "a block device",
+    };
+    let problem = format!("it is {is}, and a timeline needs a regular file, or a device such as /dev/null");
+    Some(io::Error::other(problem))
 }
 
 /// Kinds of files are not told apart on these systems: anything that can be opened is accepted.
 #[cfg(not(unix))]
-fn unsuitable_kind(_: &Metadata) -> Option<&'static str> {
+fn unsuitable(_: &Metadata) -> Option<io::Error> {
     None
 }

@@ -96,11 +96,6 @@ impl Ordered {
         self.state.region.load(Ordering::Acquire) == region && self.state.next.load(Ordering::Acquire) == index
     }
 
-    /// Whether `index` may run next, in the region with the key `region` or in any region.
-    fn may_run(&self, index: usize, region: u64) -> bool {
-        self.is_next(index, region) || self.is_next(index, ANY_REGION)
-    }
-
     /// The key in the word, if it is the key of another region. That region is over, because an order belongs to one
     /// region at a time. None if the order is this region's, anybody's, or about to be reset.
     fn stale_region(&self, region: u64) -> Option<u64> {
@@ -258,7 +253,8 @@ impl Bee<'_> {
                 return true;
             }
         }
-        self.poll_until_next(order, index, region, || order.may_run(index, region))
+        let may_run = || order.is_next(index, region) || order.is_next(index, ANY_REGION);
+        self.poll_until_next(order, index, region, may_run)
     }
 
     /// Polls until `is_next` returns true, and then makes the order belong to `region`. Returns whether `index` has
