@@ -1,6 +1,5 @@
-//! The end of something that a pool does for a thread, which waits for it: of what the thread has handed over
-//! (`handle.rs`), or of a scope (`scope.rs`). A bee of a pool waits for a latch and runs tasks meanwhile; any other
-//! thread polls, and then sleeps on a semaphore.
+//! The end of a scope (`scope.rs`), for which a thread waits. A bee of a pool waits for a latch and runs tasks
+//! meanwhile; any other thread polls, and then sleeps on a semaphore.
 
 #![allow(unsafe_code)]
 
