@@ -12,7 +12,6 @@ use crossbeam_utils::CachePadded;
 use crate::on_drop::on_drop;
 use crate::protocol::region::exchange_slots::Operation;
 use crate::region::bee::Bee;
-use crate::region::collective::stalled_wait::Outcome;
 use crate::region::nesting;
 
 /// The order of a loop's indices, shared by the bees that run the loop: which index may run next. See [`Bee::ordered`].
@@ -263,7 +262,7 @@ impl Bee<'_> {
     fn poll_until_next(&self, order: &Ordered, index: usize, region: u64, is_next: impl Fn() -> bool) -> bool {
         // The index can never come. In a destructor that must not panic, `panic_or_fail` returns, and the work runs
         // out of order.
-        if self.wait_for_other(&is_next) == Outcome::Never {
+        if self.waits_in_vain(&is_next) {
             let next = match order.stale_region(region) {
                 Some(_) => order.indices.start,
                 // Relaxed: for the message only.

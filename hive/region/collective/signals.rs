@@ -3,7 +3,6 @@
 
 use crate::protocol::region::exchange_slots::Operation;
 use crate::region::bee::Bee;
-use crate::region::collective::stalled_wait::Outcome;
 
 impl Bee<'_> {
     /// Says that this bee has come as far as `count` in this region, by a count of the program's own: rows, tiles,
@@ -136,7 +135,7 @@ impl Bee<'_> {
     #[cold]
     #[track_caller]
     fn wait_for_signal(&self, other: u32, count: u64) {
-        if self.wait_for_other(|| self.context.signal_of(other) >= count) == Outcome::Never {
+        if self.waits_in_vain(|| self.context.signal_of(other) >= count) {
             self.context.panic_or_fail(format_args!(
                 "bee {} of {} waits for bee {other} to signal {count}, which it never will; it has signalled {}, and \
                  all bees have come to the ends of their parts, or wait for what does not come either",
