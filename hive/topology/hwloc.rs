@@ -185,6 +185,8 @@ fn cpu_count(cpus: Option<BitmapRef<'_, CpuSet>>) -> usize {
 }
 
 #[cfg(test)]
-pub(crate) mod described_machines;
+pub(crate) mod described_machines {
+    mod tests;
+}
 #[cfg(test)]
 pub(crate) mod tests;

@@ -53,7 +53,8 @@ impl Unit {
 
     /// The unit's name in reports and messages.
     pub(crate) fn name(self) -> &'static str {
-        ["core", "cluster", "node", "package"][self as usize]
+        const NAMES: [&str; UNITS] = ["core", "cluster", "node", "package"];
+        NAMES[self as usize]
     }
 }
 

@@ -1,5 +1,5 @@
 //! Tests of what is read from the system's files: on this machine, where hwloc has to read the same, and on trees of
-//! files made for the purpose. `described_machines.rs` holds both readers against each other on its machines.
+//! files made for the purpose. `described_machines` holds both readers against each other on its machines.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -177,9 +177,7 @@ impl Description {
 ///   by leader; of groups with the same leader the widest comes first.
 fn answer_to(machine: &Machine, question: &str) -> String {
     match question.split_whitespace().collect::<Vec<_>>()[..] {
-        ["units"] => [Unit::Core, Unit::Cluster, Unit::Node, Unit::Package]
-            .map(|unit| machine.unit_count(unit).to_string())
-            .join(" "),
+        ["units"] => Unit::ALL.map(|unit| machine.unit_count(unit).to_string()).join(" "),
         ["kinds"] => machine.core_kinds().iter().map(CpuMask::to_string).collect::<Vec<_>>().join(" "),
         [shrink, bees] => {
             let places = PlaceAssignment::new(machine, &Pin::Core, shrink.parse().unwrap(), &CpuMask::new()).unwrap();
