@@ -170,9 +170,9 @@ impl HiveSetBuilder {
         let (claim, layout) = claims::claim(&machine_info.machine, Choice::OfNoInterest, |taken| {
             let taken = if self.share_cpus { CpuMask::new() } else { taken.clone() };
             let layout = Layout::new(&machine_info.machine, self.unit_kind, shrink, self.free_cpus, &taken);
-            (layout.as_ref().map_or_else(|_| CpuMask::new(), Layout::mask), layout)
+            (layout.as_ref().map(Layout::mask).unwrap_or_default(), layout)
         });
-        let layout = layout.map_err(|_| no_cpu_left(&machine_info))?;
+        let layout = layout.ok_or_else(|| no_cpu_left(&machine_info))?;
         let (sizes, warning) = self.hive_sizes(&layout, environment.bees, machine_info.usable_cpus());
         let leaders = self.leaders_builder(&layout).build()?;
         let built = leaders.spmd_map(layout.hives.len(), |leader| {

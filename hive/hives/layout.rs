@@ -7,10 +7,8 @@ use std::collections::BTreeMap;
 
 use crate::sys::cpu_mask::CpuMask;
 use crate::topology::machine::{Cpu, Machine, Unit};
-use crate::topology::pin_policy::Pin;
-use crate::topology::place_assignment::PlaceAssignment;
 use crate::topology::place_list::PlaceUnit;
-use crate::topology::shrink::Shrink;
+use crate::topology::shrink::{Shrink, cpus_in_order};
 
 /// The CPUs that one hive of a set gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,21 +33,17 @@ impl Layout {
     /// the last `free_cpus` CPUs are left to others, but each hive keeps at least one. `shrink` gives the order of the
     /// CPUs: a hive gives up the last ones first.
     ///
-    /// # Errors
-    /// If all CPUs are in `taken`.
+    /// None: all CPUs are in `taken`.
     pub(crate) fn new(
         machine: &Machine,
         unit_kind: PlaceUnit,
         shrink: Shrink,
         free_cpus: usize,
         taken: &CpuMask,
-    ) -> Result<Self, String> {
-        // The places of single CPUs come in the order in which one hive over the whole machine would use them. Each
-        // unit keeps that order for its own CPUs.
-        let places = PlaceAssignment::new(machine, &Pin::Core, shrink, taken)?;
-        let cpus_in_order = (0..).map_while(|bee| machine.find_cpu(*places.unshared_place_of(bee)?.cpus().first()?));
+    ) -> Option<Self> {
         let mut hives = BTreeMap::<_, Vec<_>>::new();
-        for cpu in cpus_in_order {
+        // Each unit keeps the order in which one hive over the whole machine would use the CPUs.
+        for cpu in cpus_in_order(machine, taken, shrink) {
             hives.entry(unit_number(machine, unit_kind, cpu)).or_default().push(cpu.os_index);
         }
         let mut skipped = BTreeMap::<_, Vec<_>>::new();
@@ -65,7 +59,8 @@ impl Layout {
             HiveCpus { unit, cpus }
         };
         let skipped = skipped.into_iter().map(|(unit, cpus)| (unit, cpus.into_iter().collect()));
-        Ok(Self { hives: hives.into_iter().map(hive_cpus).collect(), skipped: skipped.collect() })
+        let hives: Vec<_> = hives.into_iter().map(hive_cpus).collect();
+        (!hives.is_empty()).then(|| Self { hives, skipped: skipped.collect() })
     }
 
     /// All CPUs of all hives.
@@ -139,7 +134,9 @@ mod tests {
         assert_eq!(layout.skipped, [(0, "0-3".parse().unwrap()), (3, "12-15".parse().unwrap())]);
         assert_eq!(layout.hives.iter().map(|hive| hive.unit).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(layout.mask(), "4-5,7-11".parse().unwrap());
-        assert!(Layout::new(&machine(), PlaceUnit::NumaDomains, Shrink::Compact, 0, &"0-15".parse().unwrap()).is_err());
+        assert!(
+            Layout::new(&machine(), PlaceUnit::NumaDomains, Shrink::Compact, 0, &"0-15".parse().unwrap()).is_none()
+        );
     }
 
     #[test]

@@ -127,11 +127,6 @@ impl Machine {
         &self.cpus
     }
 
-    /// The CPU with the operating system's number `os_index`, if the process may use it.
-    pub(crate) fn find_cpu(&self, os_index: usize) -> Option<&Cpu> {
-        self.cpus.iter().find(|cpu| cpu.os_index == os_index)
-    }
-
     /// The set of all CPUs, by the operating system's numbers.
     pub(crate) fn mask(&self) -> CpuMask {
         self.cpus.iter().map(|cpu| cpu.os_index).collect()
@@ -173,8 +168,6 @@ mod tests {
         assert_eq!(machine.cpus(), expected);
         assert_eq!(Unit::ALL.map(|unit| machine.unit_count(unit)), [3, 2, 2, 2]);
         assert_eq!(machine.mask().to_string(), "0,8-9,24");
-        assert_eq!(machine.find_cpu(24), Some(&expected[1]));
-        assert_eq!(machine.find_cpu(1), None);
         assert!(machine.unit_cpus(Unit::Cluster, 0).eq(&expected[..3]));
     }
 

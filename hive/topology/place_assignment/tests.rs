@@ -35,6 +35,11 @@ fn thread_number(machine: &Machine, cpu: &Cpu) -> usize {
     machine.cpus().iter().take_while(|other| *other != cpu).filter(|other| core(other) == core(cpu)).count()
 }
 
+/// The first CPU of the place.
+fn first_cpu(machine: &Machine, place: &Place) -> Cpu {
+    *machine.cpus().iter().find(|cpu| cpu.os_index == place.cpus()[0]).unwrap()
+}
+
 /// The CPUs of a text such as "0-3".
 fn mask(text: &str) -> CpuMask {
     text.parse().unwrap()
@@ -168,7 +173,7 @@ fn by_default_bees_are_pinned_as_long_as_each_has_a_cpu() {
 /// The CPUs that bees are pinned to, in the order of the bees, one bee for each CPU.
 fn cpus_in_assignment_order(machine: &Machine, shrink: Shrink) -> Vec<Cpu> {
     let places = PlaceAssignment::new(machine, &Pin::Core, shrink, &mask("")).unwrap();
-    (0..machine.cpus().len()).map(|bee| *machine.find_cpu(places.place_of(bee).unwrap().cpus()[0]).unwrap()).collect()
+    (0..machine.cpus().len()).map(|bee| first_cpu(machine, places.place_of(bee).unwrap())).collect()
 }
 
 /// Regular machines, sparsely numbered, from which some CPUs are missing, as if the process might not use them. They
@@ -193,7 +198,7 @@ proptest! {
         let places = free_places(&machine, Pin::Core);
         let all = machine.cpus().len();
         let turns: Vec<_> =
-            (0..all).map(|bee| *machine.find_cpu(places.place_of(bee).unwrap().cpus()[0]).unwrap()).collect();
+            (0..all).map(|bee| first_cpu(&machine, places.place_of(bee).unwrap())).collect();
         prop_assert_eq!(turns.iter().map(|cpu| cpu.os_index).collect::<CpuMask>(), machine.mask());
         prop_assert!(turns.is_sorted_by_key(|cpu| thread_number(&machine, cpu)));
         prop_assert!(turns[..machine.unit_count(Unit::Core)].is_sorted_by_key(|cpu| cpu.unit_number(Unit::Core)));
@@ -211,7 +216,7 @@ proptest! {
         let mut bees = vec![0; machine.unit_count(unit)];
         for bee in 0..machine.cpus().len() {
             let place = places.place_of(bee).unwrap();
-            let number = machine.find_cpu(place.cpus()[0]).unwrap().unit_number(unit);
+            let number = first_cpu(&machine, place).unit_number(unit);
             prop_assert!(machine.unit_cpus(unit, number).map(|cpu| cpu.os_index).eq(place.cpus().iter().copied()));
             prop_assert!(place.cpus().contains(&cores.place_of(bee).unwrap().cpus()[0]));
             bees[number] += 1;
