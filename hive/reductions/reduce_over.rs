@@ -10,7 +10,7 @@ use crate::reductions::of_those_there;
 use crate::reductions::reduction::sealed::Cut;
 use crate::reductions::reduction::{Reduction, Reproducibility};
 use crate::region::bee::Bee;
-use crate::region::collective::ByCopy;
+use crate::region::collective::{ByCopy, end_with};
 use crate::region::split;
 
 impl Bee<'_> {
@@ -64,8 +64,7 @@ impl Bee<'_> {
                 self.all_reduce_as(Operation::ReduceOver, own, of_those_there(op))
             }
         };
-        call.end();
-        result.unwrap_or(reduction.identity)
+        end_with(call, result.unwrap_or(reduction.identity))
     }
 
     /// Combines all blocks along the tree, on each bee. The calling bee computes the values of the blocks `own` by

@@ -4,6 +4,7 @@
 
 use crate::protocol::region::exchange_slots::Operation;
 use crate::region::bee::Bee;
+use crate::region::collective::end_with;
 
 impl Bee<'_> {
     /// As [`all_reduce`](Self::all_reduce), for values that are not `Copy`: vectors, strings, large numbers. Each bee
@@ -29,8 +30,7 @@ impl Bee<'_> {
     pub fn all_reduce_cloned<T: Clone + Send + Sync + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> T {
         let call = self.context.begin_call(Operation::AllReduceCloned);
         if self.bees() == 1 {
-            call.end();
-            return value;
+            return end_with(call, value);
         }
         // Not owned by anything from here on: if this bee unwinds, others may still read the value.
         let own = Box::into_raw(Box::new(value));
@@ -49,17 +49,15 @@ impl Bee<'_> {
         if !self.context.has_failed() {
             self.context.meet();
         }
-        let result = if self.context.barriers_passed() == passed_before {
+        if self.context.barriers_passed() == passed_before {
             // In a destructor that must not panic, nobody may have come to either barrier: then the value stays, and
             // this bee makes do with a clone of its own.
             // SAFETY: the value is dropped below only.
-            combined.unwrap_or_else(|| unsafe { &*own }.clone())
+            end_with(call, combined.unwrap_or_else(|| unsafe { &*own }.clone()))
         } else {
             // SAFETY: the box is this bee's own, and all bees have come to the barrier after they have read the value.
             let own = unsafe { Box::from_raw(own) };
-            combined.unwrap_or(*own)
-        };
-        call.end();
-        result
+            end_with(call, combined.unwrap_or(*own))
+        }
     }
 }

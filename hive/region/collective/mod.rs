@@ -12,6 +12,7 @@ pub(crate) mod signals;
 mod stalled_wait;
 pub(crate) mod values;
 
+use crate::protocol::region::call::Call;
 use crate::protocol::region::exchange::Exchanged;
 use crate::protocol::region::exchange_slots::Operation;
 use crate::region::bee::Bee;
@@ -37,6 +38,13 @@ pub trait ByCopy: Copy + Send + 'static {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Copy + Send + 'static> ByCopy for T {}
+
+/// Ends a call, whose result is `value`.
+#[inline(always)]
+pub(crate) fn end_with<T>(call: Call<'_>, value: T) -> T {
+    call.end();
+    value
+}
 
 impl Bee<'_> {
     /// Shows `values` to the other bees, which have to call the same `operation` with values of the same type, and

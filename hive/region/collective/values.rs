@@ -5,7 +5,7 @@
 use crate::protocol::region::exchange::Exchanged;
 use crate::protocol::region::exchange_slots::Operation;
 use crate::region::bee::Bee;
-use crate::region::collective::ByCopy;
+use crate::region::collective::{ByCopy, end_with};
 
 /// In a team of up to this size each bee reads the values of all others and combines them itself. In a larger team the
 /// queen does that and then shows the result to the others. Otherwise the number of transfers between cores would grow
@@ -44,9 +44,7 @@ impl Bee<'_> {
     #[doc(alias("allreduce", "reduction", "MPI_Allreduce"))]
     pub fn all_reduce<T: ByCopy>(&self, value: T, op: impl Fn(T, T) -> T) -> T {
         let call = self.context.begin_call(Operation::AllReduce);
-        let result = self.all_reduce_as(Operation::AllReduce, value, op);
-        call.end();
-        result
+        end_with(call, self.all_reduce_as(Operation::AllReduce, value, op))
     }
 
     /// The same as a part of `operation`, a call that has begun.
@@ -86,9 +84,7 @@ impl Bee<'_> {
     #[doc(alias("reduction", "MPI_Reduce"))]
     pub fn reduce<T: ByCopy>(&self, value: T, op: impl Fn(T, T) -> T) -> Option<T> {
         let call = self.context.begin_call(Operation::Reduce);
-        let result = self.reduce_as(Operation::Reduce, value, op);
-        call.end();
-        result
+        end_with(call, self.reduce_as(Operation::Reduce, value, op))
     }
 
     /// The same as a part of `operation`, a call that has begun.
@@ -125,9 +121,7 @@ impl Bee<'_> {
     pub fn scan_inclusive<T: ByCopy>(&self, value: T, op: impl Fn(T, T) -> T) -> T {
         let call = self.context.begin_call(Operation::ScanInclusive);
         let slots = self.exchange(Operation::ScanInclusive, None, &[value]);
-        let prefix = slots.and_then(|slots| slots.combine(self.context.id + 1, op)).unwrap_or(value);
-        call.end();
-        prefix
+        end_with(call, slots.and_then(|slots| slots.combine(self.context.id + 1, op)).unwrap_or(value))
     }
 
     /// Combines `init` and the values of all bees before this one, in the order of the bees' numbers: bee 0 gets
@@ -150,8 +144,7 @@ impl Bee<'_> {
         let slots = self.exchange(Operation::ScanExclusive, None, &[value]);
         let prefix =
             slots.and_then(|slots| (0..self.context.id).try_fold(init, |sum, id| Some(op(sum, slots.value(id, 0)?))));
-        call.end();
-        prefix.unwrap_or(init)
+        end_with(call, prefix.unwrap_or(init))
     }
 
     /// Calls `make` on bee `root` and returns its value on all bees. The other bees do not call `make`, with one
@@ -175,9 +168,7 @@ impl Bee<'_> {
     pub fn broadcast_from<T: ByCopy>(&self, root: usize, make: impl FnOnce() -> T) -> T {
         let call = self.context.begin_call(Operation::BroadcastFrom);
         assert!(root < self.bees(), "there is no bee {root} in a team of {}", self.bees());
-        let value = self.share_value(Operation::BroadcastFrom, Some(root as u32), root == self.id(), make);
-        call.end();
-        value
+        end_with(call, self.share_value(Operation::BroadcastFrom, Some(root as u32), root == self.id(), make))
     }
 
     /// The value that `make` returns on one bee, on all bees, as a part of `operation`, a call that has begun.
@@ -236,9 +227,7 @@ impl Bee<'_> {
     #[doc(alias("omp single", "copyprivate", "once"))]
     pub fn single<T: ByCopy>(&self, work: impl FnOnce() -> T) -> T {
         let call = self.context.begin_call(Operation::Single);
-        let result = self.share_value(Operation::Single, None, self.context.claim_single(), work);
-        call.end();
-        result
+        end_with(call, self.share_value(Operation::Single, None, self.context.claim_single(), work))
     }
 }
 
