@@ -16,30 +16,22 @@ pub(super) struct Costs {
     pub(super) serial: f64,
 }
 
-impl Default for Costs {
-    /// As measured on an AMD EPYC (docs/scaling.md).
-    fn default() -> Self {
-        Self { call: 4_000, part: 9_000, write: 2_000, poll: 7_000, serial: 1.0 }
-    }
-}
-
 impl Costs {
-    /// `name=value,...`, nanoseconds but for `serial`. What is not named is as by default.
+    /// `name=value,...`, nanoseconds but for `serial`. What is not named is as measured on an AMD EPYC
+    /// (docs/scaling.md).
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let mut costs = Self::default();
-        for item in text.split(',').filter(|item| !item.trim().is_empty()) {
-            let (name, value) = named_number(item)?;
-            match name {
-                "call" => costs.call = picoseconds(value),
-                "part" => costs.part = picoseconds(value),
-                "write" => costs.write = picoseconds(value),
-                "poll" => costs.poll = picoseconds(value),
-                "serial" if value <= 1.0 => costs.serial = value,
-                "serial" => return Err(format!("serial={value}: a share is from 0 to 1")),
-                _ => return Err(format!("{name:?} is no cost: there are call, part, write, poll, serial")),
-            }
+        let [call, part, write, poll, serial] = numbers(text, ["call", "part", "write", "poll", "serial"])?;
+        let serial = serial.unwrap_or(1.0);
+        if serial > 1.0 {
+            return Err(format!("serial={serial}: a share is from 0 to 1"));
         }
-        Ok(costs)
+        Ok(Self {
+            call: picoseconds(call.unwrap_or(4.0)),
+            part: picoseconds(part.unwrap_or(9.0)),
+            write: picoseconds(write.unwrap_or(2.0)),
+            poll: picoseconds(poll.unwrap_or(7.0)),
+            serial,
+        })
     }
 
     /// How long a copy's transfer keeps its line busy.
@@ -48,11 +40,17 @@ impl Costs {
     }
 }
 
-/// `name=number`, the number not below zero.
-pub(super) fn named_number(item: &str) -> Result<(&str, f64), String> {
-    let (name, value) = item.trim().split_once('=').ok_or_else(|| format!("{item:?} should be name=number"))?;
-    let number = value.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
-    number.map(|number| (name, number)).ok_or_else(|| format!("{item:?}: {value:?} is no number of zero or more"))
+/// `name=number,...`: the numbers of those names that have one, none of them below zero.
+pub(super) fn numbers<const N: usize>(text: &str, names: [&str; N]) -> Result<[Option<f64>; N], String> {
+    let mut numbers = [None; N];
+    for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+        let (name, value) = item.split_once('=').ok_or_else(|| format!("{item:?} should be name=number"))?;
+        let place = names.iter().position(|known| *known == name);
+        let place = place.ok_or_else(|| format!("{name:?} is not known: there are {}", names.join(", ")))?;
+        let number = value.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
+        numbers[place] = Some(number.ok_or_else(|| format!("{item:?}: {value:?} is no number of zero or more"))?);
+    }
+    Ok(numbers)
 }
 
 /// From nanoseconds.
@@ -67,7 +65,7 @@ mod tests {
     #[test]
     fn what_is_not_named_stays() {
         let costs = Costs::parse("call=3.5,serial=0.25").unwrap();
-        assert_eq!(costs, Costs { call: 3500, serial: 0.25, ..Costs::default() });
+        assert_eq!(costs, Costs { call: 3500, serial: 0.25, ..Costs::parse("").unwrap() });
         assert_eq!(costs.share_of_read(100), 25);
     }
 

@@ -1,8 +1,9 @@
 //! How long a cache line takes from one CPU to another: a matrix that was measured, or a table by distance.
 
+use std::array;
 use std::path::Path;
 
-use super::costs::{named_number, picoseconds};
+use super::costs::{numbers, picoseconds};
 use crate::commands::latency::Matrix;
 use crate::system::topology::{Distance, Place};
 
@@ -10,24 +11,20 @@ use crate::system::topology::{Distance, Place};
 /// as `core=10,cluster=40,node=110,far=230`.
 pub(super) fn one_way(what: &str, cpus: &[Place]) -> Result<Vec<Vec<u64>>, String> {
     let is_table = what.contains('=') && !Path::new(what).exists();
-    let one_way = if is_table { by_table(what, cpus) } else { by_file(Path::new(what), cpus) };
+    let one_way = if is_table {
+        table(what)
+            .map(|table| of_pairs(cpus.len(), |one, other| table[Distance::between(&cpus[one], &cpus[other]) as usize]))
+    } else {
+        let text = std::fs::read_to_string(what)
+            .map_err(|error| format!("cannot be read: {error}; a table would be cluster=40,node=110,far=230"));
+        text.and_then(|text| by_matrix(&text, cpus))
+    };
     one_way.map_err(|error| format!("--latency {what}: {error}"))
 }
 
 fn of_pairs(count: usize, round_trip: impl Fn(usize, usize) -> f64) -> Vec<Vec<u64>> {
     let of_pair = |one, other| if one == other { 0 } else { picoseconds(round_trip(one, other) / 2.0) };
     (0..count).map(|one| (0..count).map(|other| of_pair(one, other)).collect()).collect()
-}
-
-fn by_table(text: &str, cpus: &[Place]) -> Result<Vec<Vec<u64>>, String> {
-    let table = table(text)?;
-    Ok(of_pairs(cpus.len(), |one, other| table[Distance::between(&cpus[one], &cpus[other]) as usize]))
-}
-
-fn by_file(path: &Path, cpus: &[Place]) -> Result<Vec<Vec<u64>>, String> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("cannot be read: {error}; a table would be cluster=40,node=110,far=230"))?;
-    by_matrix(&text, cpus)
 }
 
 fn by_matrix(text: &str, cpus: &[Place]) -> Result<Vec<Vec<u64>>, String> {
@@ -52,20 +49,13 @@ fn by_matrix(text: &str, cpus: &[Place]) -> Result<Vec<Vec<u64>>, String> {
     Ok(of_pairs(cpus.len(), |one, other| round_trips[places[one]][places[other]]))
 }
 
-/// Nanoseconds for each distance.
-/// A distance that is left out costs as much as the next nearer one; the distances before the first cost as much as the
-/// first.
+/// Nanoseconds for each distance. A distance that is left out costs as much as the next nearer one; the distances
+/// before the first cost as much as the first.
 fn table(text: &str) -> Result<[f64; 5], String> {
-    let mut given = [None; 5];
-    for item in text.split(',').filter(|item| !item.trim().is_empty()) {
-        let (name, value) = named_number(item)?;
-        let distance = Distance::ALL.iter().copied().find(|distance| distance.name() == name);
-        let distance =
-            distance.ok_or_else(|| format!("{name:?} is no distance: there are core, cluster, node, package, far"))?;
-        if value == 0.0 {
-            return Err(format!("{item}: a round trip takes more than nothing"));
-        }
-        given[distance as usize] = Some(value);
+    let names = array::from_fn(|distance| Distance::ALL[distance].name());
+    let given = numbers(text, names)?;
+    if let Some(free) = given.iter().position(|value| *value == Some(0.0)) {
+        return Err(format!("{}=0: a round trip takes more than nothing", names[free]));
     }
     let mut last = given.into_iter().flatten().next().ok_or("the table names no distance")?;
     Ok(given.map(|value| {

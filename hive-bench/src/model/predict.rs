@@ -125,14 +125,14 @@ mod tests {
 
     fn predict(shape: Shape, count: usize) -> Prediction {
         let (cpus, one_way) = machine(count);
-        Team { cpus: &cpus, one_way: &one_way, costs: &Costs::default() }.predict(shape)
+        Team { cpus: &cpus, one_way: &one_way, costs: &Costs::parse("").unwrap() }.predict(shape)
     }
 
     /// As measured: a region is a round trip and its steps, a barrier half of one.
     #[test]
     fn two_bees_take_what_lines_and_steps_take() {
         let two = predict(Shape::Flat, 2);
-        let steps = nanoseconds(Costs::default().call + Costs::default().part);
+        let steps = nanoseconds(Costs::parse("").unwrap().call + Costs::parse("").unwrap().part);
         assert!((1.0..1.1).contains(&((two.region - steps) / 40.0)), "{two:?}");
         assert!((0.45..0.6).contains(&(two.barrier / 40.0)), "{two:?}");
     }
@@ -142,7 +142,7 @@ mod tests {
     fn the_filed_run_is_within_a_fifth() {
         let (cpus, _) = machine(2);
         let one_way = latency::one_way("far=51", &cpus).unwrap();
-        let two = Team { cpus: &cpus, one_way: &one_way, costs: &Costs::default() }.predict(Shape::Flat);
+        let two = Team { cpus: &cpus, one_way: &one_way, costs: &Costs::parse("").unwrap() }.predict(Shape::Flat);
         assert!((two.region / 56.0 - 1.0).abs() <= 0.2 && (two.barrier / 26.0 - 1.0).abs() <= 0.2, "{two:?}");
     }
 
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn every_bee_begins_and_ends_each_region_once() {
         let (cpus, one_way) = machine(24);
-        let team = Team { cpus: &cpus, one_way: &one_way, costs: &Costs::default() };
+        let team = Team { cpus: &cpus, one_way: &one_way, costs: &Costs::parse("").unwrap() };
         for &shape in Shape::ALL {
             let protocol = Protocol::new(shape, &cpus, 0);
             let marks = team.simulate(&protocol, |bee, round, steps| fork_and_join(&protocol, bee, round, steps));
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn nobody_leaves_a_barrier_before_all_have_come() {
         let (cpus, one_way) = machine(24);
-        let team = Team { cpus: &cpus, one_way: &one_way, costs: &Costs::default() };
+        let team = Team { cpus: &cpus, one_way: &one_way, costs: &Costs::parse("").unwrap() };
         for &shape in Shape::ALL {
             let protocol = Protocol::new(shape, &cpus, 0);
             let marks = team.simulate(&protocol, |bee, round, steps| {
