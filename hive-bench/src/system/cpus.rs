@@ -6,6 +6,8 @@ use std::hash::Hash;
 use std::str::FromStr;
 
 use hive::Pin;
+#[cfg(target_os = "linux")]
+use nix::{sched::CpuSet, sched::sched_setaffinity, unistd::Pid};
 
 use crate::system::topology;
 
@@ -55,20 +57,8 @@ pub(crate) fn pin(cpu: usize) -> bool {
 /// Binds the calling thread to several CPUs. Returns `false` if there are none, or if the system cannot do that.
 #[cfg(target_os = "linux")]
 pub(crate) fn pin_to_any(cpus: &[usize]) -> bool {
-    // SAFETY: a set of CPUs is plain numbers, all zero when empty.
-    #[allow(unsafe_code)]
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    for &cpu in cpus.iter().filter(|cpu| **cpu < libc::CPU_SETSIZE as usize) {
-        // SAFETY: the set has a bit for each number below its size.
-        #[allow(unsafe_code)]
-        unsafe {
-            libc::CPU_SET(cpu, &mut set);
-        };
-    }
-    // SAFETY: the set is as large as is said.
-    #[allow(unsafe_code)]
-    let failed = unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) };
-    failed == 0
+    let mut set = CpuSet::new();
+    cpus.iter().all(|cpu| set.set(*cpu).is_ok()) && sched_setaffinity(Pid::from_raw(0), &set).is_ok()
 }
 
 /// Binds the calling thread to several CPUs: not implemented on this system.
@@ -80,10 +70,7 @@ pub(crate) fn pin_to_any(_cpus: &[usize]) -> bool {
 /// The CPU that the calling thread runs on, where the system says.
 #[cfg(target_os = "linux")]
 pub(crate) fn current() -> Option<usize> {
-    // SAFETY: the call has no preconditions.
-    #[allow(unsafe_code)]
-    let cpu = unsafe { libc::sched_getcpu() };
-    usize::try_from(cpu).ok()
+    nix::sched::sched_getcpu().ok()
 }
 
 /// The CPU that the calling thread runs on, where the system says.
