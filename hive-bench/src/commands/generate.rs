@@ -1,15 +1,14 @@
 //! `hive-bench generate`: writes a made-up matrix to a file that `--matrix` and other programs read.
 
 use std::fs::OpenOptions;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, value_parser};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 
 use crate::matrix::{Laplacian, Symmetry, coordinates};
 use crate::system::exit::{Failure, Outcome};
+use crate::system::files;
 
 /// Which matrix. It is symmetric and positive definite, so that conjugate gradients converge.
 #[derive(Debug, Subcommand)]
@@ -41,14 +40,9 @@ fn write(side: u32, path: &Path, force: bool) -> Result<(), String> {
     })?;
     let laplacian = Laplacian::new(side);
     let (rows, comment) = (laplacian.rows().into(), format!("hive-bench generate laplacian --side {side}"));
-    let sizes = [rows, rows, laplacian.count()];
     // The lower half.
-    let whole = |out: &mut dyn Write| coordinates(out, &comment, sizes, Symmetry::Symmetric, laplacian.entries());
-    let outcome = if path.extension().is_some_and(|extension| extension == "gz") {
-        let mut encoder = GzEncoder::new(BufWriter::new(file), Compression::default());
-        whole(&mut encoder).and_then(|()| encoder.finish()).and_then(|mut out| out.flush())
-    } else {
-        whole(&mut BufWriter::new(file))
-    };
+    let outcome = files::fill(file, path, |out| {
+        coordinates(out, &comment, [rows, rows, laplacian.count()], Symmetry::Symmetric, laplacian.entries())
+    });
     outcome.map_err(|error| format!("not all of it could be written: {error}"))
 }

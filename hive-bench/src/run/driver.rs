@@ -53,7 +53,9 @@ pub(crate) fn run(groups: &[Group], cpus: &[usize], options: &Options, seed: u64
                 let (given, checksum) = (options.given.clone(), checksums[&case]);
                 let job =
                     Job { runtime, case, threads, cpus: cpus.to_vec(), budget, checksum, given, poll: options.poll };
-                let (outcome, seconds) = run_timed(&job);
+                let begin = Instant::now();
+                let outcome = run_job(&job).map_or_else(Outcome::Failed, Outcome::Measured);
+                let seconds = begin.elapsed().as_secs_f64();
                 records.push(Record { round, runtime, case, threads, seconds, outcome });
                 bar.inc(1);
             }
@@ -64,19 +66,10 @@ pub(crate) fn run(groups: &[Group], cpus: &[usize], options: &Options, seed: u64
     (records, undecided)
 }
 
-/// Runs one job. Returns how it ended and how many seconds it took.
-fn run_timed(job: &Job) -> (Outcome, f64) {
-    let begin = Instant::now();
-    let outcome = run_job(job).map_or_else(Outcome::Failed, Outcome::Measured);
-    (outcome, begin.elapsed().as_secs_f64())
-}
-
 fn run_job(job: &Job) -> Result<Measured, String> {
-    let environment = match job.runtime {
-        runtime if runtime.is_openmp() => openmp::environment(runtime, &job.cpus[..job.threads]),
-        _ => Vec::new(),
-    };
-    own_process::ask_within("runner", job, &environment, time_limit(job))
+    let is_openmp = job.runtime.is_openmp();
+    let openmp = is_openmp.then(|| openmp::environment(job.runtime, &job.cpus[..job.threads]));
+    own_process::ask_within("runner", job, &openmp.unwrap_or_default(), time_limit(job))
 }
 
 /// After this the runner is killed. It is some ten times what a slow runtime takes for the longest case, or to make its

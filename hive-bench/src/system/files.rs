@@ -1,7 +1,7 @@
 //! Files that flags name.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 
 use flate2::Compression;
@@ -18,17 +18,23 @@ pub(crate) fn writable(flag: &str, path: &Path) -> Result<(), String> {
     removed.map_err(|error| format!("{flag} {}: cannot be written: {error}", path.display()))
 }
 
-/// Writes the file, packed if its name ends in `.gz`. An error names the flag.
+/// Writes the file. An error names the flag.
 pub(crate) fn write(flag: &str, path: &Path, text: &str) -> Result<(), String> {
-    let pack = || {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-        encoder.write_all(text.as_bytes())?;
-        encoder.finish()
-    };
-    let is_packed = path.extension().is_some_and(|extension| extension == "gz");
-    let bytes = if is_packed { pack() } else { Ok(text.as_bytes().to_vec()) };
-    let written = bytes.and_then(|bytes| fs::write(path, bytes));
+    let written = File::create(path).and_then(|file| fill(file, path, |out| out.write_all(text.as_bytes())));
     written.map_err(|error| format!("{flag} {}: cannot be written: {error}", path.display()))
+}
+
+/// Writes into the file, packed if its name ends in `.gz`.
+pub(crate) fn fill(file: File, path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = BufWriter::new(file);
+    if path.extension().is_some_and(|extension| extension == "gz") {
+        let mut encoder = GzEncoder::new(out, Compression::default());
+        content(&mut encoder)?;
+        out = encoder.finish()?;
+    } else {
+        content(&mut out)?;
+    }
+    out.flush()
 }
 
 /// Writes figures as JSON.

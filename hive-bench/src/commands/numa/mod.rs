@@ -1,7 +1,7 @@
 //! `numa`: what it costs to have memory, or the rest of the team, on another node.
 
 mod constructs;
-mod nodes;
+pub(in crate::commands) mod nodes;
 mod triad;
 
 use std::path::PathBuf;

@@ -65,11 +65,15 @@ impl Nodes {
 }
 
 fn node(object: &TopologyObject, allowed: &[usize]) -> Option<Node> {
-    let memory = match object.attributes() {
-        Some(ObjectAttributes::NUMANode(node)) => node.local_memory().map_or(0, u64::from),
-        _ => 0,
-    };
     let local = object.cpuset();
     let cpus = allowed.iter().copied().filter(|cpu| local.is_some_and(|local| local.is_set(*cpu))).collect();
-    Some(Node { number: object.os_index()?, memory, cpus })
+    Some(Node { number: object.os_index()?, memory: local_memory(object), cpus })
+}
+
+/// The bytes of a node.
+pub(in crate::commands) fn local_memory(node: &TopologyObject) -> u64 {
+    match node.attributes() {
+        Some(ObjectAttributes::NUMANode(node)) => node.local_memory().map_or(0, u64::from),
+        _ => 0,
+    }
 }

@@ -48,7 +48,11 @@ pub(super) fn measure(nodes: &Nodes, len: usize, rounds: usize) -> Vec<Bandwidth
         random.shuffle(&mut order);
         for &which in &order {
             let (bandwidth, placement) = &mut setups[which];
-            let round = in_hive(&bandwidth.cpus, |hive| round(hive, *placement, len));
+            let queen =
+                || HiveTeam::host(RuntimeId::Hive, &bandwidth.cpus, None, |team| round(&team.hive, *placement, len))?;
+            // On a thread of its own, which becomes the queen and is bound.
+            let round =
+                thread::scope(|scope| scope.spawn(queen).join().map_err(|_| "the queen panicked".to_owned())?);
             bandwidth.refused = round.as_ref().err().cloned();
             if let Ok((figures, pages)) = round {
                 samples[which].extend(figures);
@@ -86,12 +90,6 @@ fn setups(nodes: &Nodes) -> Vec<(Bandwidth, Placement<'static>)> {
         bound.chain(free).map(setup).collect::<Vec<_>>()
     };
     teams.iter().flat_map(of_team).collect()
-}
-
-/// On a thread of its own, which becomes the queen and is bound.
-fn in_hive<T: Send>(cpus: &[usize], work: impl FnOnce(&Hive) -> Result<T, String> + Send) -> Result<T, String> {
-    let queen = || HiveTeam::host(RuntimeId::Hive, cpus, None, |team| work(&team.hive))?;
-    thread::scope(|scope| scope.spawn(queen).join().map_err(|_| "the queen panicked".to_owned())?)
 }
 
 /// The figures, and on which nodes the pages are.

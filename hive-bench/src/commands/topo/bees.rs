@@ -127,12 +127,7 @@ fn misplaced_bees(hive: &Hive, places: &[Option<Place>]) -> Vec<String> {
 
 /// The CPUs that the kernel lets the calling thread run on, in ascending order, where it says.
 fn allowed() -> Option<Vec<usize>> {
-    let status = std::fs::read_to_string("/proc/thread-self/status").ok()?;
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-    match list.trim().parse() {
-        Ok(Pin::Cpus(cpus)) => Some(cpus),
-        _ => None,
-    }
+    Some(core_affinity::get_core_ids()?.into_iter().map(|core| core.id).collect())
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use hwlocality::object::types::ObjectType;
 use hwlocality::topology::builder::BuildFlags;
 
 use super::bees::{Bees, list};
+use crate::commands::numa::nodes::local_memory;
 use crate::system::cpus;
 
 /// The machine.
@@ -85,7 +86,8 @@ impl Map {
         let inner = depth + usize::from(is_shown);
         if let Some(cpus) = threads(object) {
             let name = if object.object_type() == ObjectType::Core { name(object) + ": " } else { String::new() };
-            let cpus: Vec<_> = cpus.into_iter().map(|cpu| format!("CPU {cpu} {}", self.use_of(cpu, bees))).collect();
+            let use_of = |cpu| if self.may_use(cpu) { bees.on(cpu) } else { "left out".to_owned() };
+            let cpus: Vec<_> = cpus.into_iter().map(|cpu| format!("CPU {cpu} {}", use_of(cpu))).collect();
             let _ = writeln!(text, "{indent}{name}{}", cpus.join("; "));
             return;
         }
@@ -96,11 +98,6 @@ impl Map {
             let _ = writeln!(text, "{indent}  {}", memory_of(node));
         });
         parts.into_iter().for_each(|part| self.write(text, part, inner, bees));
-    }
-
-    /// What a CPU is used for, in few words.
-    fn use_of(&self, cpu: usize, bees: &Bees) -> String {
-        if self.may_use(cpu) { bees.on(cpu) } else { "left out".to_owned() }
     }
 }
 
@@ -122,10 +119,7 @@ fn nodes(object: &TopologyObject) -> Vec<&TopologyObject> {
 
 fn memory_of(node: &TopologyObject) -> String {
     let number = node.os_index().map_or_else(|| "?".to_owned(), |number| number.to_string());
-    let size = match node.attributes() {
-        Some(ObjectAttributes::NUMANode(node)) => node.local_memory().map_or(0, u64::from),
-        _ => 0,
-    };
+    let size = local_memory(node);
     format!("NUMA node {number}: {}", if size == 0 { "no memory".to_owned() } else { bytes(size) })
 }
 
