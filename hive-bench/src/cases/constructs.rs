@@ -25,7 +25,11 @@ pub(super) fn overhead(runtime: &mut impl Runtime, job: &Job, measured: &Measure
     let construct = job.case.construct().ok_or("this case has no construct")?;
     verify(runtime, construct)?;
     let alone = measured.delay.unwrap_or_else(|| delay_alone(&job.budget)) * construct.delays() as f64;
-    let constructs = timing::try_batches(&job.budget, |times| runtime.constructs(construct, times, DELAY))?;
+    let constructs = timing::try_batches(&job.budget, |times| {
+        let total = runtime.constructs(construct, times, DELAY);
+        let expected = if construct == Construct::Reduction { times as f64 * runtime.threads() as f64 } else { total };
+        check("the total of sums of ones", total, expected)
+    })?;
     Ok(constructs.into_iter().map(|with| with - alone).collect())
 }
 
@@ -38,7 +42,7 @@ fn verify(runtime: &mut impl Runtime, construct: Construct) -> Result<(), String
     }
     const TIMES: u64 = 5;
     let before = DELAYS.load(Ordering::Relaxed);
-    runtime.constructs(construct, TIMES, Delay { wait: count, length: 0 })?;
+    runtime.constructs(construct, TIMES, Delay { wait: count, length: 0 });
     let delays = DELAYS.load(Ordering::Relaxed) - before;
     let expected = TIMES * construct.delays_of_all(runtime.threads() as u64);
     check(&format!("the number of delays in {TIMES} of {construct:?}"), delays, expected)

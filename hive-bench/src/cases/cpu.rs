@@ -3,6 +3,8 @@
 use std::time::{Duration, Instant};
 use std::{fs, hint, thread};
 
+use nix::time::ClockId;
+
 use super::Samples;
 use super::pending_tasks::PendingTasks;
 use crate::record::{Budget, Job};
@@ -27,9 +29,9 @@ pub(super) fn parked(runtime: &mut impl Runtime, budget: &Budget) -> Samples {
 }
 
 fn use_in_window(budget: &Budget) -> Samples {
-    let (begin, before) = (Instant::now(), time_by(libc::CLOCK_PROCESS_CPUTIME_ID)?);
+    let (begin, before) = (Instant::now(), time_by(ClockId::CLOCK_PROCESS_CPUTIME_ID)?);
     thread::sleep(Duration::from_millis(budget.cpu_window_ms));
-    let used = time_by(libc::CLOCK_PROCESS_CPUTIME_ID)?.saturating_sub(before);
+    let used = time_by(ClockId::CLOCK_PROCESS_CPUTIME_ID)?.saturating_sub(before);
     Ok(vec![percent(used, begin.elapsed())])
 }
 
@@ -49,11 +51,11 @@ pub(super) fn after_tasks(runtime: &mut impl Tasks, job: &Job) -> Samples {
         }
     };
     // The threads exist from the first tasks on.
-    pending.run(runtime, job.threads as u64, last_task)?;
+    pending.run(runtime, job.threads as u64, last_task);
     let others = clocks_of_other_threads()?;
     let (mut used, mut all) = (Duration::ZERO, Duration::ZERO);
     for _ in 0..times {
-        pending.run(runtime, job.threads as u64, last_task)?;
+        pending.run(runtime, job.threads as u64, last_task);
         let end_of_tasks = Instant::now();
         sleep_until(end_of_tasks + window.start);
         let (begin, before) = (Instant::now(), time_by_all(&others)?);
@@ -70,7 +72,7 @@ fn sleep_until(then: Instant) {
 
 /// The CPU clocks of all threads of this process but the calling one. While a thread runs, the clock of the process
 /// lags behind by up to a tick, which is longer than the shortest window. The clocks of the threads do not lag.
-fn clocks_of_other_threads() -> Result<Vec<libc::clockid_t>, String> {
+fn clocks_of_other_threads() -> Result<Vec<ClockId>, String> {
     let fail = |error| format!("the threads of this process are not known: {error}");
     let own = fs::read_link("/proc/thread-self").map_err(fail)?;
     let mut clocks = Vec::new();
@@ -83,32 +85,22 @@ fn clocks_of_other_threads() -> Result<Vec<libc::clockid_t>, String> {
 }
 
 /// The kernel's name for a thread's CPU clock: what `pthread_getcpuclockid` gives.
-const fn clock_of(thread: libc::pid_t) -> libc::clockid_t {
-    const OF_A_THREAD: libc::clockid_t = 4;
-    const BY_THE_SCHEDULER: libc::clockid_t = 2;
-    (!thread << 3) | OF_A_THREAD | BY_THE_SCHEDULER
+const fn clock_of(thread: i32) -> ClockId {
+    const OF_A_THREAD: i32 = 4;
+    const BY_THE_SCHEDULER: i32 = 2;
+    ClockId::from_raw((!thread << 3) | OF_A_THREAD | BY_THE_SCHEDULER)
 }
 
 /// CPU time so far by all these clocks together. A thread that was listed as it ended has no clock any more, so only
 /// if none can be read is that an error.
-fn time_by_all(clocks: &[libc::clockid_t]) -> Result<Duration, String> {
+fn time_by_all(clocks: &[ClockId]) -> Result<Duration, String> {
     let times: Vec<_> = clocks.iter().map(|clock| time_by(*clock)).collect();
     if times.iter().any(Result::is_ok) { Ok(times.into_iter().flatten().sum()) } else { times.into_iter().sum() }
 }
 
-/// CPU time so far by one of the system's clocks.
-pub(crate) fn time_by(clock: libc::clockid_t) -> Result<Duration, String> {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // This uses the clock and not getrusage, which rounds to ticks on some systems. SAFETY: `time` is large enough; a
-    // clock that does not exist is an error.
-    #[allow(unsafe_code)]
-    let failed = unsafe { libc::clock_gettime(clock, &raw mut time) };
-    let seconds = u64::try_from(time.tv_sec).ok();
-    let nanoseconds = u32::try_from(time.tv_nsec).ok();
-    match (failed, seconds, nanoseconds) {
-        (0, Some(seconds), Some(nanoseconds)) => Ok(Duration::new(seconds, nanoseconds)),
-        _ => Err("the system does not tell CPU time".to_owned()),
-    }
+/// CPU time so far by one of the system's clocks; getrusage rounds to ticks on some systems.
+pub(crate) fn time_by(clock: ClockId) -> Result<Duration, String> {
+    clock.now().map(Duration::from).map_err(|error| format!("the system does not tell CPU time: {error}"))
 }
 
 #[cfg(test)]
@@ -119,7 +111,7 @@ mod tests {
 
     #[test]
     fn cpu_time_goes_on_while_the_process_works() {
-        let time = || time_by(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap();
+        let time = || time_by(ClockId::CLOCK_PROCESS_CPUTIME_ID).unwrap();
         let before = time();
         while time() == before {
             std::hint::spin_loop();

@@ -5,12 +5,13 @@ use std::thread;
 use std::time::Duration;
 
 use super::{Samples, numbers};
-use crate::kernels::kernel::{Kernel, Kernels};
+use crate::kernels::kernel::Kernel;
 use crate::kernels::roots::Roots;
 use crate::measure::hand_over::HandOver;
 use crate::measure::timing;
 use crate::record::{Job, Measured};
 use crate::runtimes::Runtime;
+use crate::runtimes::loops::Loops;
 
 /// Regions that do not count, after gaps of at most `UNCOUNTED_GAP`. A runtime may learn from the first regions that
 /// come late how its threads had better sleep.
@@ -27,13 +28,13 @@ pub(super) fn region(runtime: &mut impl Runtime, job: &Job, measured: &mut Measu
 }
 
 /// One loop does not count. A runtime may learn from it how long the loop takes.
-pub(super) fn cold_loop(runtime: &mut (impl Runtime + Kernels), job: &Job, measured: &mut Measured) -> Samples {
+pub(super) fn cold_loop(runtime: &mut (impl Runtime + Loops), job: &Job, measured: &mut Measured) -> Samples {
     let (_, gap) = job.case.cold_loop().ok_or("this case has no loop after a gap")?;
     let mut kernel = Roots::new(numbers(job, measured)?);
-    runtime.run(&mut kernel, WARM_UP);
+    kernel.run(runtime, WARM_UP);
     kernel.answer()?;
     after_gaps(job, gap, (1, gap), measured, || {
-        let took = timing::nanoseconds(|| runtime.run(&mut kernel, 1));
+        let took = timing::nanoseconds(|| kernel.run(runtime, 1));
         kernel.answer()?;
         Ok(took)
     })

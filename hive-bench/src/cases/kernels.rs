@@ -5,19 +5,19 @@ use super::{Samples, check};
 use crate::catalog::Case;
 use crate::kernels::handing_out::HandingOut;
 use crate::kernels::jacobi as heat;
-use crate::kernels::kernel::{Kernel, Kernels};
+use crate::kernels::kernel::Kernel;
 use crate::kernels::labels::Labels;
 use crate::kernels::mandelbrot::Mandelbrot;
 use crate::kernels::matmul::Matmul;
 use crate::kernels::nbody::{Nbody, Schedule};
-use crate::kernels::shares::placed;
 use crate::kernels::sparse::{Product, System};
 use crate::kernels::stencil::Stencil;
 use crate::kernels::stream::{Operation, Stream};
-use crate::kernels::triad::{Triad, a_at, b_at};
+use crate::kernels::triad::Triad;
 use crate::measure::timing;
 use crate::record::{Budget, Job};
 use crate::runtimes::Runtime;
+use crate::runtimes::loops::Loops;
 use crate::runtimes::sequential::Sequential;
 
 /// Doubles in each of STREAM's arrays.
@@ -30,13 +30,10 @@ const WARM_UP_ITERATIONS: u64 = 10;
 /// Nanoseconds for a unit of the kernel, and the answer.
 type Done = (Vec<f64>, u64);
 
-pub(super) fn run(runtime: &mut (impl Runtime + Kernels), job: &Job) -> Samples {
+pub(super) fn run(runtime: &mut (impl Runtime + Loops), job: &Job) -> Samples {
     let (samples, answer) = match job.case {
-        Case::Jacobi => heat_run(&job.budget, |steps, plates| {
-            runtime.jacobi(steps, plates);
-            Ok(())
-        })?,
-        Case::JacobiBarrier => heat_run(&job.budget, |steps, plates| runtime.jacobi_one_region(steps, plates))?,
+        Case::Jacobi => heat_run(&job.budget, |steps, plates| plates.run(runtime, steps)),
+        Case::JacobiBarrier => heat_run(&job.budget, |steps, plates| plates.run_in_one_region(runtime, steps)),
         Case::Spmv => return spmv(runtime, job),
         Case::Cg => return cg(runtime, job),
         case if case.triad_len().is_some() => return triad(runtime, job),
@@ -52,14 +49,14 @@ pub(crate) fn expected_checksum(case: Case, budget: &Budget) -> Option<u64> {
     match case {
         Case::Jacobi | Case::JacobiBarrier => Some(heat::expected_checksum(budget.jacobi_steps)),
         Case::Stencil7 | Case::NbodyStatic | Case::NbodyDynamic | Case::Matmul | Case::Mandelbrot => {
-            steps(&mut Sequential, case, budget).ok().map(|(_, answer)| answer)
+            steps(&mut Sequential::<false>, case, budget).ok().map(|(_, answer)| answer)
         }
         _ => None,
     }
 }
 
 /// Kernels made of steps of parallel loops. A sample takes 10 to 30 ms on one CPU.
-fn steps<R: Runtime + Kernels>(runtime: &mut R, case: Case, budget: &Budget) -> Result<Done, String> {
+fn steps<R: Runtime + Loops>(runtime: &mut R, case: Case, budget: &Budget) -> Result<Done, String> {
     let stream = |operation| move |team: &mut R| Stream::new(team, operation, STREAM_LEN);
     match case {
         Case::StreamCopy => in_samples(runtime, stream(Operation::Copy), 4, budget),
@@ -78,17 +75,17 @@ fn steps<R: Runtime + Kernels>(runtime: &mut R, case: Case, budget: &Budget) -> 
 
 /// A sample is the time of some steps, divided by the units they have; as many steps run before the first sample. The
 /// answer is checked after all steps.
-fn in_samples<R: Runtime + Kernels, K: Kernel>(
+fn in_samples<R: Runtime + Loops, K: Kernel>(
     runtime: &mut R,
     new: impl FnOnce(&mut R) -> K,
     steps: u64,
     budget: &Budget,
 ) -> Result<Done, String> {
     let mut kernel = new(runtime);
-    runtime.run(&mut kernel, steps);
+    kernel.run(runtime, steps);
     let sample = |_| {
         awaken(runtime);
-        timing::nanoseconds(|| runtime.run(&mut kernel, steps)) / (steps * kernel.units()) as f64
+        timing::nanoseconds(|| kernel.run(runtime, steps)) / (steps * kernel.units()) as f64
     };
     let samples = (0..budget.kernel_samples).map(sample).collect();
     Ok((samples, kernel.answer()?))
@@ -96,38 +93,34 @@ fn in_samples<R: Runtime + Kernels, K: Kernel>(
 
 fn triad(runtime: &mut impl Runtime, job: &Job) -> Samples {
     let len = job.case.triad_len().ok_or("this case has no arrays")?;
-    let (a, b, c) = (placed(runtime, len, |_| -1.0), placed(runtime, len, a_at), placed(runtime, len, b_at));
-    let mut arrays = Triad { a, b, c };
-    let samples = timing::batches(&job.budget, |times| runtime.triads(times, &mut arrays));
+    let mut arrays = Triad::new(runtime, len);
+    let samples = timing::batches(&job.budget, |times| arrays.run(runtime, times));
     arrays.check().map(|()| samples)
 }
 
 /// All steps are one sample: the time of a step.
-fn heat_run(
-    budget: &Budget,
-    mut run: impl FnMut(u64, &mut heat::Plates) -> Result<(), String>,
-) -> Result<Done, String> {
+fn heat_run(budget: &Budget, mut run: impl FnMut(u64, &mut heat::Plates)) -> Done {
     let steps = budget.jacobi_steps;
-    run(WARM_UP_STEPS, &mut heat::Plates::new())?;
+    run(WARM_UP_STEPS, &mut heat::Plates::new());
     let mut plates = heat::Plates::new();
-    let took = timing::try_nanoseconds(|| run(steps, &mut plates))?;
-    Ok((vec![took / steps as f64], plates.checksum(steps)))
+    let took = timing::nanoseconds(|| run(steps, &mut plates));
+    (vec![took / steps as f64], plates.checksum(steps))
 }
 
-fn spmv(runtime: &mut (impl Runtime + Kernels), job: &Job) -> Samples {
+fn spmv(runtime: &mut (impl Runtime + Loops), job: &Job) -> Samples {
     let mut product = Product::new(runtime, &job.given.matrix(&job.budget)?);
-    let samples = timing::batches(&job.budget, |times| runtime.run(&mut product, times));
+    let samples = timing::batches(&job.budget, |times| product.run(runtime, times));
     product.answer().map(|_| samples)
 }
 
 /// All iterations are one sample: the time of an iteration.
-fn cg(runtime: &mut (impl Runtime + Kernels), job: &Job) -> Samples {
+fn cg(runtime: &mut (impl Runtime + Loops), job: &Job) -> Samples {
     let (largest_error, iterations) = (job.given.cg_error()?, job.budget.cg_iterations);
     let mut system = System::new(runtime, &job.given.matrix(&job.budget)?);
-    runtime.solve(&mut system, WARM_UP_ITERATIONS)?;
+    system.solve(runtime, WARM_UP_ITERATIONS)?;
     system.restart();
     awaken(runtime);
-    let took = timing::try_nanoseconds(|| runtime.solve(&mut system, iterations))?;
+    let took = timing::try_nanoseconds(|| system.solve(runtime, iterations))?;
     system.check(largest_error)?;
     Ok(vec![took / iterations as f64])
 }
@@ -156,8 +149,8 @@ mod tests {
     fn another_s_answer_is_held_against_this_one_s() {
         let expected = expected_checksum(Case::NbodyStatic, &Budget::QUICK);
         assert!(expected.is_some());
-        assert_eq!(run(&mut Sequential, &job(expected)).unwrap().len(), 1);
-        let error = run(&mut Sequential, &job(Some(17))).unwrap_err();
+        assert_eq!(run(&mut Sequential::<false>, &job(expected)).unwrap().len(), 1);
+        let error = run(&mut Sequential::<false>, &job(Some(17))).unwrap_err();
         assert!(error.contains("not 17"), "{error}");
     }
 

@@ -6,7 +6,7 @@ mod cpu;
 mod idle;
 mod kernels;
 mod pending_tasks;
-mod regions;
+pub(crate) mod regions;
 pub(crate) mod tasks;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,12 +14,15 @@ use std::thread;
 
 use crate::catalog::Case;
 use crate::kernels::check;
-use crate::kernels::kernel::Kernels;
 use crate::kernels::roots;
+use crate::measure::timing;
 use crate::record::{Job, Measured};
 use crate::runtimes::Runtime;
 #[cfg(feature = "rayon-interop")]
-use crate::runtimes::rayon_interop::HiveAndRayon;
+use crate::runtimes::hive::HiveTeam;
+use crate::runtimes::loops::Loops;
+#[cfg(feature = "rayon-interop")]
+use crate::runtimes::rayon::RayonPool;
 use crate::runtimes::tasks::Tasks;
 use crate::system::cpus;
 
@@ -28,7 +31,7 @@ pub(crate) use kernels::expected_checksum;
 
 /// Measures the job's case with the team that is up and running.
 pub(crate) fn run(
-    runtime: &mut (impl Runtime + Kernels + Tasks),
+    runtime: &mut (impl Runtime + Loops + Tasks),
     job: &Job,
     measured: &mut Measured,
 ) -> Result<(), String> {
@@ -37,10 +40,10 @@ pub(crate) fn run(
     measured.samples = match job.case {
         Case::Region => regions::region(runtime, budget, measured),
         Case::Reduce => regions::reduce(runtime, budget)?,
-        Case::Barrier => regions::barrier(runtime, budget)?,
+        Case::Barrier => timing::batches(budget, |times| runtime.barriers(times)),
         Case::AlternatingSizes => regions::alternating_sizes(runtime, budget, measured),
-        Case::ResizeShrink => regions::resize(runtime, budget)?.0,
-        Case::ResizeGrow => regions::resize(runtime, budget)?.1,
+        Case::ResizeShrink => regions::resize(runtime, 1, budget)?.shrinks,
+        Case::ResizeGrow => regions::resize(runtime, 1, budget)?.grows,
         Case::FieldMetg => regions::metg(runtime, budget)?,
         Case::CpuIdle => cpu::idle(runtime, budget)?,
         Case::CpuParked => cpu::parked(runtime, budget)?,
@@ -56,9 +59,14 @@ pub(crate) fn run(
 
 /// The same for hive and rayon in one program, for which there is a single case.
 #[cfg(feature = "rayon-interop")]
-pub(crate) fn rayon_interop(team: &mut HiveAndRayon, job: &Job, measured: &mut Measured) -> Result<(), String> {
-    warm_up(&mut team.team, measured)?;
-    measured.samples = regions::rayon_interop(team, &job.budget)?;
+pub(crate) fn rayon_interop(
+    team: &mut HiveTeam,
+    beside: Option<&mut RayonPool>,
+    job: &Job,
+    measured: &mut Measured,
+) -> Result<(), String> {
+    warm_up(team, measured)?;
+    measured.samples = regions::rayon_interop(team, beside, &job.budget)?;
     Ok(())
 }
 
@@ -150,7 +158,7 @@ mod tests {
                 poll: None,
             };
             let mut measured = Measured::default();
-            StdScope::host(2, |team| run(team, &job, &mut measured)).unwrap();
+            run(&mut StdScope { threads: 2 }, &job, &mut measured).unwrap();
             assert!(!measured.samples.is_empty(), "{case:?}");
         }
     }
@@ -165,10 +173,6 @@ mod tests {
 
         fn region<F: Fn(usize) + Sync>(&mut self, threads: usize, body: F) {
             (0..threads - 1).for_each(body);
-        }
-
-        fn sums(&mut self, _times: u64) -> f64 {
-            0.0
         }
     }
 

@@ -25,7 +25,7 @@ impl PendingTasks {
 
     /// Spawns so many tasks from outside of the team, and waits until all have ended. To be called while none is under
     /// way.
-    pub(crate) fn run<F>(&'static self, runtime: &mut impl Tasks, tasks: u64, task: F) -> Result<(), String>
+    pub(crate) fn run<F>(&'static self, runtime: &mut impl Tasks, tasks: u64, task: F)
     where
         F: Fn() + Copy + Send + 'static,
     {
@@ -34,36 +34,21 @@ impl PendingTasks {
         for _ in 0..tasks {
             runtime.spawn_outside(move || {
                 task();
-                self.count();
-            })?;
+                // Release: pairs with the Acquire below.
+                if self.missing.fetch_sub(1, Ordering::Release) == 1 {
+                    self.waiting.unpark();
+                }
+            });
         }
-        self.wait();
-        Ok(())
-    }
-
-    /// Counts a task that has ended: the last thing that the task does.
-    fn count(&self) {
-        // Release: pairs with the Acquire in `has_all`.
-        if self.missing.fetch_sub(1, Ordering::Release) == 1 {
-            self.waiting.unpark();
-        }
-    }
-
-    /// Waits until as many tasks have ended as were expected.
-    fn wait(&self) {
         let begin = Instant::now();
-        while !self.has_all() {
+        // Acquire: pairs with the Release of each task that has ended.
+        while self.missing.load(Ordering::Acquire) > 0 {
             if begin.elapsed() < Self::POLL {
                 hint::spin_loop();
             } else {
                 thread::park();
             }
         }
-    }
-
-    fn has_all(&self) -> bool {
-        // Acquire: pairs with the Release in `count`.
-        self.missing.load(Ordering::Acquire) == 0
     }
 }
 
@@ -75,9 +60,8 @@ mod tests {
     struct ThreadEach;
 
     impl Tasks for ThreadEach {
-        fn spawn_outside<F: FnOnce() + Send + 'static>(&mut self, task: F) -> Result<(), String> {
+        fn spawn_outside<F: FnOnce() + Send + 'static>(&mut self, task: F) {
             drop(thread::spawn(task));
-            Ok(())
         }
     }
 
@@ -85,8 +69,8 @@ mod tests {
     fn all_are_waited_for() {
         let pending = PendingTasks::of_this_thread();
         for _ in 0..3 {
-            pending.run(&mut ThreadEach, 4, || ()).unwrap();
-            assert!(pending.has_all());
+            pending.run(&mut ThreadEach, 4, || ());
+            assert_eq!(pending.missing.load(Ordering::Relaxed), 0);
         }
     }
 }

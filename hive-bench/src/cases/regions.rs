@@ -4,13 +4,18 @@ use std::hint::black_box;
 use std::sync::Mutex;
 use std::time::Instant;
 
+#[cfg(feature = "rayon-interop")]
+use rayon::prelude::*;
+
 use super::{Samples, check};
 use crate::measure::timing;
 use crate::record::{Budget, Measured, Reference};
 use crate::runtimes::Runtime;
 use crate::runtimes::constructs::work;
 #[cfg(feature = "rayon-interop")]
-use crate::runtimes::rayon_interop::HiveAndRayon;
+use crate::runtimes::hive::HiveTeam;
+#[cfg(feature = "rayon-interop")]
+use crate::runtimes::rayon::RayonPool;
 
 /// Regions of all before each shrink: the bees are awake, as in a program that is at work.
 const REGIONS_BETWEEN: u64 = 20;
@@ -37,18 +42,23 @@ pub(super) fn reduce(runtime: &mut impl Runtime, budget: &Budget) -> Samples {
     timing::try_batches(budget, |times| check("the sum of sums", runtime.sums(times), sum * times as f64))
 }
 
-/// Regions in turn with parallel iterators' sums, which must be right.
+/// Regions in turn with parallel iterators' sums, which must be right. rayon's workers are the hive's bees, or those of
+/// the pool `beside` it.
 #[cfg(feature = "rayon-interop")]
-pub(super) fn rayon_interop(team: &mut HiveAndRayon, budget: &Budget) -> Samples {
-    let data = [1.0; 1 << 12];
+pub(super) fn rayon_interop(team: &mut HiveTeam, beside: Option<&mut RayonPool>, budget: &Budget) -> Samples {
+    let (threads, data) = (team.threads, [1.0; 1 << 12]);
+    let sum = || data.par_iter().sum::<f64>();
     timing::try_batches(budget, |times| {
-        check("the sum of sums", team.regions_and_iterators(times, &data), data.len() as f64 * times as f64)
+        let mut total = 0.0;
+        for _ in 0..times {
+            team.empty_regions(threads, 1);
+            total += match &beside {
+                None => team.hive.rayon(threads, sum),
+                Some(beside) => beside.pool.install(sum),
+            };
+        }
+        check("the sum of sums", total, data.len() as f64 * times as f64)
     })
-}
-
-/// Barriers, many in one region.
-pub(super) fn barrier(runtime: &mut impl Runtime, budget: &Budget) -> Samples {
-    timing::try_batches(budget, |times| runtime.barriers(times))
 }
 
 /// Regions of 1, n, 1, n, ... in turn with as many of 1 and as many of n.
@@ -93,20 +103,31 @@ pub(super) fn metg(runtime: &mut impl Runtime, budget: &Budget) -> Samples {
     Ok(samples)
 }
 
-/// Giving CPUs away, from the call until the surplus bees are parked; and taking them back, from the call until a
-/// region of all has run.
-pub(super) fn resize(runtime: &mut impl Runtime, budget: &Budget) -> Result<(Vec<f64>, Vec<f64>), String> {
-    let threads = runtime.threads();
-    let (mut shrinks, mut grows) = (Vec::new(), Vec::new());
+/// What it costs to give CPUs away and to take them back: a sample for each time.
+pub(crate) struct Resizes {
+    /// From the call until the surplus bees are parked.
+    pub(crate) shrinks: Vec<f64>,
+    /// The next region, of those that are left.
+    #[cfg_attr(not(feature = "hwloc"), expect(dead_code, reason = "the command numa asks for it"))]
+    pub(crate) first_regions: Vec<f64>,
+    /// From the call that brings all back until a region of all has run.
+    pub(crate) grows: Vec<f64>,
+}
+
+/// Shrinks the team to so many and lets it grow again, in turn.
+pub(crate) fn resize(runtime: &mut impl Runtime, few: usize, budget: &Budget) -> Result<Resizes, String> {
+    let all = runtime.threads();
+    let [mut shrinks, mut first_regions, mut grows] = [const { Vec::new() }; 3];
     let begin = Instant::now();
     while shrinks.is_empty() || begin.elapsed() < budget.batch_time() {
-        runtime.empty_regions(threads, REGIONS_BETWEEN);
-        shrinks.push(timing::try_nanoseconds(|| runtime.resize_and_wait(1))?);
+        runtime.empty_regions(all, REGIONS_BETWEEN);
+        shrinks.push(timing::try_nanoseconds(|| runtime.resize_and_wait(few))?);
+        first_regions.push(timing::nanoseconds(|| runtime.empty_regions(few, 1)));
         grows.push(timing::try_nanoseconds(|| {
-            runtime.resize_and_wait(threads)?;
-            runtime.empty_regions(threads, 1);
+            runtime.resize_and_wait(all)?;
+            runtime.empty_regions(all, 1);
             Ok(())
         })?);
     }
-    Ok((shrinks, grows))
+    Ok(Resizes { shrinks, first_regions, grows })
 }

@@ -58,7 +58,7 @@ pub(crate) fn samples(runtime: &mut impl Tasks, job: &Job) -> Samples {
             spawns(budget, budget.outside_tasks, |tasks| pending.run(runtime, tasks, || ()))
         }
         case => match case.wake_gap() {
-            Some(gap) => wakes(runtime, gap, budget.samples_after_gap(gap)),
+            Some(gap) => Ok(wakes(runtime, gap, budget.samples_after_gap(gap))),
             None => cpu::after_tasks(runtime, job),
         },
     }
@@ -66,21 +66,21 @@ pub(crate) fn samples(runtime: &mut impl Tasks, job: &Job) -> Samples {
 
 fn fib(runtime: &mut impl Tasks, budget: &Budget) -> Samples {
     let n = budget.fib;
-    check("fib", runtime.recurse(Recursion::Fib(n / 2))?, fib_by_adding(n / 2))?;
-    timing::runs(budget, joins_of_fib(n), || check("fib", runtime.recurse(Recursion::Fib(n))?, fib_by_adding(n)))
+    check("fib", runtime.recurse(Recursion::Fib(n / 2)), fib_by_adding(n / 2))?;
+    timing::runs(budget, joins_of_fib(n), || check("fib", runtime.recurse(Recursion::Fib(n)), fib_by_adding(n)))
 }
 
 /// The time of the whole, which is long enough for one sample. A short recursion wakes the team before.
 fn once(runtime: &mut impl Tasks, recursion: Recursion<'_>, right: u64) -> Samples {
-    runtime.recurse(Recursion::Fib(20))?;
-    let sample = timing::try_nanoseconds(|| check("the number", runtime.recurse(recursion)?, right))?;
+    runtime.recurse(Recursion::Fib(20));
+    let sample = timing::try_nanoseconds(|| check("the number", runtime.recurse(recursion), right))?;
     Ok(vec![sample])
 }
 
 fn sums(runtime: &mut impl Tasks, tree: &Tree, budget: &Budget) -> Samples {
     let right = Recursion::Sums { tree, times: 1 }.by(&mut InOrder);
     timing::try_batches(budget, |times| {
-        check("the sum", runtime.recurse(Recursion::Sums { tree, times })?, times * right)
+        check("the sum", runtime.recurse(Recursion::Sums { tree, times }), times * right)
     })
 }
 
@@ -88,20 +88,23 @@ fn tree_search(runtime: &mut impl Tasks, budget: &Budget) -> Samples {
     let root = Node::root(budget.search_depth);
     let nodes = search::count(&mut InOrder, root);
     // A warm-up, no longer than necessary.
-    runtime.recurse(Recursion::Search(Node::root(budget.search_depth / 2)))?;
+    runtime.recurse(Recursion::Search(Node::root(budget.search_depth / 2)));
     let search = Recursion::Search(root);
-    timing::runs(budget, nodes, || check("the number of nodes", runtime.recurse(search)?, nodes))
+    timing::runs(budget, nodes, || check("the number of nodes", runtime.recurse(search), nodes))
 }
 
 /// Many empty tasks, until all have run.
-fn spawns(budget: &Budget, tasks: u64, mut spawn: impl FnMut(u64) -> Result<(), String>) -> Samples {
-    spawn(tasks / WARM_UP)?;
-    timing::runs(budget, tasks, || spawn(tasks))
+fn spawns(budget: &Budget, tasks: u64, mut spawn: impl FnMut(u64)) -> Samples {
+    spawn(tasks / WARM_UP);
+    timing::runs(budget, tasks, || {
+        spawn(tasks);
+        Ok(())
+    })
 }
 
 /// How soon a task begins that a thread from outside spawns after there has been nothing to do for a while. The task
 /// itself notes when it began, so the figure does not depend on how the posting thread waits.
-fn wakes(runtime: &mut impl Tasks, gap: Duration, samples: u32) -> Samples {
+fn wakes(runtime: &mut impl Tasks, gap: Duration, samples: u32) -> Vec<f64> {
     let pending = PendingTasks::of_this_thread();
     let mut begin_of_a_task = || {
         // Leaked like the counter: a few bytes for each sample.
@@ -109,15 +112,15 @@ fn wakes(runtime: &mut impl Tasks, gap: Duration, samples: u32) -> Samples {
         pending.run(runtime, 1, || {
             let now = Instant::now();
             begun.get_or_init(|| now);
-        })?;
-        begun.get().copied().ok_or_else(|| "the task ended before it began".to_owned())
+        });
+        *begun.get().expect("the task has begun before it ended")
     };
     // The first task finds threads that have never slept, so it does not count.
-    begin_of_a_task()?;
+    begin_of_a_task();
     let sample = |_| {
         rest(gap);
         let posted = Instant::now();
-        Ok(begin_of_a_task()?.saturating_duration_since(posted).as_nanos() as f64)
+        begin_of_a_task().saturating_duration_since(posted).as_nanos() as f64
     };
     (0..samples).map(sample).collect()
 }

@@ -1,5 +1,4 @@
 //! One array that the threads of a team write at once, each its own part.
-#![allow(unsafe_code)]
 
 use std::marker::PhantomData;
 use std::ops::Range;

@@ -14,17 +14,15 @@ pub(crate) struct HandingOut {
     sum: f64,
 }
 
-#[expect(unsafe_code, reason = "functions in C")]
 unsafe extern "C" {
     fn hb_sum_of_numbers_part(begin: usize, end: usize) -> f64;
 }
 
 impl Kernel for HandingOut {
-    fn step<const IN_C: bool>(&mut self, by: &mut impl Loops) {
+    fn step<L: Loops>(&mut self, by: &mut L) {
         self.sum = by.dynamic_sum(LEN, 1, |range| {
-            if IN_C {
+            if L::IN_C {
                 // SAFETY: only numbers.
-                #[expect(unsafe_code, reason = "a loop in C")]
                 return unsafe { hb_sum_of_numbers_part(range.start, range.end) };
             }
             range.map(|number| black_box(number) as f64).sum()

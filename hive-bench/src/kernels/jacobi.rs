@@ -6,16 +6,19 @@
 use std::ops::Range;
 
 use crate::kernels::disjoint::Disjoint;
+use crate::kernels::split;
+use crate::runtimes::sequential::Sequential;
+use crate::runtimes::{Runtime, TeamBody, TeamThread};
 
 /// Cells along an edge, the fixed border not counted.
-pub(crate) const SIDE: usize = 512;
+const SIDE: usize = 512;
 /// Cells in a row with its border.
-pub(crate) const WIDTH: usize = SIDE + 2;
+const WIDTH: usize = SIDE + 2;
 
 /// Two plates: steps go from one to the other and back.
 pub(crate) struct Plates {
-    pub(crate) even: Vec<f64>,
-    pub(crate) odd: Vec<f64>,
+    even: Vec<f64>,
+    odd: Vec<f64>,
 }
 
 impl Plates {
@@ -30,8 +33,28 @@ impl Plates {
         Self { odd: plate.clone(), even: plate }
     }
 
+    /// `steps` heat steps, a region each.
+    pub(crate) fn run(&mut self, by: &mut impl Runtime, steps: u64) {
+        for step in 0..steps {
+            let (from, to) = self.for_step(step);
+            let (from, to) = (Disjoint::new(from), Disjoint::new(to));
+            by.blocks_in_region(SIDE, |rows| {
+                // SAFETY: each thread has rows of its own, and a step only reads `from`.
+                unsafe {
+                    sweep_part(&to, &from, rows);
+                };
+            });
+        }
+    }
+
+    /// The same in one region, a barrier each.
+    pub(crate) fn run_in_one_region(&mut self, by: &mut impl Runtime, steps: u64) {
+        let (plates, threads) = ([Disjoint::new(&mut self.even), Disjoint::new(&mut self.odd)], by.threads());
+        by.one_region(&InOneRegion { plates, steps, threads });
+    }
+
     /// From and to for one step.
-    pub(crate) fn for_step(&mut self, step: u64) -> (&mut [f64], &mut [f64]) {
+    fn for_step(&mut self, step: u64) -> (&mut [f64], &mut [f64]) {
         if step.is_multiple_of(2) { (&mut self.even, &mut self.odd) } else { (&mut self.odd, &mut self.even) }
     }
 
@@ -42,16 +65,35 @@ impl Plates {
     }
 }
 
+/// Heat steps in one region.
+struct InOneRegion<'a> {
+    plates: [Disjoint<'a>; 2],
+    steps: u64,
+    threads: usize,
+}
+
+impl TeamBody for InOneRegion<'_> {
+    unsafe fn run(&self, thread: &impl TeamThread) {
+        let ([even, odd], rows) = (&self.plates, split(thread.id(), self.threads, SIDE));
+        for step in 0..self.steps {
+            let (from, to) = if step.is_multiple_of(2) { (even, odd) } else { (odd, even) };
+            // SAFETY: `split` gives each thread rows of its own; the barrier keeps everybody in the same step.
+            unsafe { sweep_part(to, from, rows.clone()) };
+            thread.barrier();
+        }
+    }
+}
+
 /// The cells of some rows; the first row that is computed is 0, the border row above it does not count.
-pub(crate) fn cells_of(rows: &Range<usize>) -> Range<usize> {
+fn cells_of(rows: &Range<usize>) -> Range<usize> {
     (rows.start + 1) * WIDTH..(rows.end + 1) * WIDTH
 }
 
 /// Computes `rows`. `to` holds their cells, `from` the whole plate.
-pub(crate) fn sweep(to: &mut [f64], from: &[f64], rows: Range<usize>) {
+fn sweep(to: &mut [f64], from: &[f64], rows: Range<usize>) {
     for (out, row) in to.chunks_exact_mut(WIDTH).zip(rows) {
         let line = |row: usize| &from[row * WIDTH..(row + 1) * WIDTH];
-        sweep_row(&mut out[1..=SIDE], line(row), line(row + 1), line(row + 2));
+        relax(out, [line(row), line(row + 1), line(row + 2)]);
     }
 }
 
@@ -59,8 +101,7 @@ pub(crate) fn sweep(to: &mut [f64], from: &[f64], rows: Range<usize>) {
 ///
 /// # Safety
 /// Nobody else writes these rows of `to`, and nobody writes `from`.
-#[allow(unsafe_code)]
-pub(crate) unsafe fn sweep_part(to: &Disjoint<'_>, from: &Disjoint<'_>, rows: Range<usize>) {
+unsafe fn sweep_part(to: &Disjoint<'_>, from: &Disjoint<'_>, rows: Range<usize>) {
     // SAFETY: the caller's promise.
     let to = unsafe { to.part(cells_of(&rows)) };
     // SAFETY: the caller's promise.
@@ -68,10 +109,12 @@ pub(crate) unsafe fn sweep_part(to: &Disjoint<'_>, from: &Disjoint<'_>, rows: Ra
     sweep(to, from, rows);
 }
 
-fn sweep_row(out: &mut [f64], up: &[f64], here: &[f64], down: &[f64]) {
-    let (left, right) = (&here[..SIDE], &here[2..]);
-    let neighbours = up[1..=SIDE].iter().zip(&down[1..=SIDE]).zip(left.iter().zip(right));
-    for (cell, ((up, down), (left, right))) in out.iter_mut().zip(neighbours) {
+/// A row becomes the means of its cells' neighbours, but for its first and last cell.
+pub(crate) fn relax(out: &mut [f64], [up, here, down]: [&[f64]; 3]) {
+    let inner = 1..out.len() - 1;
+    let (left, right) = (&here[..inner.len()], &here[2..]);
+    let neighbours = up[inner.clone()].iter().zip(&down[inner.clone()]).zip(left.iter().zip(right));
+    for (cell, ((up, down), (left, right))) in out[inner].iter_mut().zip(neighbours) {
         *cell = 0.25 * (up + down + left + right);
     }
 }
@@ -79,10 +122,7 @@ fn sweep_row(out: &mut [f64], up: &[f64], here: &[f64], down: &[f64]) {
 /// What `steps` steps must come out as.
 pub(crate) fn expected_checksum(steps: u64) -> u64 {
     let mut plates = Plates::new();
-    for step in 0..steps {
-        let (from, to) = plates.for_step(step);
-        sweep(&mut to[cells_of(&(0..SIDE))], from, 0..SIDE);
-    }
+    plates.run(&mut Sequential::<false>, steps);
     plates.checksum(steps)
 }
 

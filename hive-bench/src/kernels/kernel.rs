@@ -2,19 +2,17 @@
 
 use std::hash::{DefaultHasher, Hasher};
 
-use crate::kernels::sparse::System;
-use crate::runtimes::Runtime;
 use crate::runtimes::loops::Loops;
 
 /// Data, and steps over it. The answer does not depend on which thread does which part of a step.
 pub(crate) trait Kernel {
-    /// A step: one parallel loop or more. The bodies of the loops are in Rust or in C (`c/kernels`); the team of `by`
-    /// hands the indices out.
-    fn step<const IN_C: bool>(&mut self, by: &mut impl Loops);
+    /// A step: one parallel loop or more. The team of `by` hands the indices out, and says whether the bodies of the
+    /// loops are those in Rust or those in C (`c/kernels`).
+    fn step<L: Loops>(&mut self, by: &mut L);
 
     /// So many steps.
-    fn run<const IN_C: bool>(&mut self, by: &mut impl Loops, steps: u64) {
-        (0..steps).for_each(|_| self.step::<IN_C>(by));
+    fn run(&mut self, by: &mut impl Loops, steps: u64) {
+        (0..steps).for_each(|_| self.step(by));
     }
 
     /// How many units a step has; the figure of the case is the time of one unit.
@@ -24,30 +22,6 @@ pub(crate) trait Kernel {
 
     /// All bits of the answer, for comparison with another's; an error when it is wrong by itself.
     fn answer(&self) -> Result<u64, String>;
-}
-
-/// A runtime that can run kernels: by loops of its own, or in C.
-pub(crate) trait Kernels {
-    /// So many steps.
-    fn run(&mut self, kernel: &mut impl Kernel, steps: u64);
-
-    /// So many iterations of conjugate gradients from where the system is, in the runtime's best form. An error when
-    /// the matrix turns out not to be positive definite.
-    fn solve(&mut self, system: &mut System, iterations: u64) -> Result<(), String>;
-}
-
-impl<L: Loops + Runtime> Kernels for L {
-    fn run(&mut self, kernel: &mut impl Kernel, steps: u64) {
-        kernel.run::<false>(self, steps);
-    }
-
-    fn solve(&mut self, system: &mut System, iterations: u64) -> Result<(), String> {
-        if L::SOLVES_IN_ONE_REGION {
-            system.in_one_region::<false>(self, iterations)
-        } else {
-            system.by_loops(self, iterations)
-        }
-    }
 }
 
 /// A checksum of all bits, in order. It is a good hash, because in a simpler one equal changes at regular distances
@@ -62,27 +36,32 @@ pub(crate) fn checksum(bits: impl Iterator<Item = u64>) -> u64 {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    #[cfg(openmp_compiled)]
+    use crate::runtimes::hive::tests::with_team;
     use crate::runtimes::sequential::Sequential;
     use crate::runtimes::std_scope::StdScope;
 
     /// Three threads, and C where there is one, come to the same bits as plain loops.
-    pub(crate) fn answers_agree<K: Kernel>(new: impl Fn() -> K, steps: u64) {
+    pub(crate) fn answers_agree<K: Kernel>(new: impl Fn() -> K + Sync, steps: u64) {
         let mut plain = new();
-        plain.run::<false>(&mut Sequential, steps);
-        let answer = plain.answer().unwrap();
+        plain.run(&mut Sequential::<false>, steps);
+        let (answer, units) = (plain.answer().unwrap(), plain.units());
         assert_ne!(new().answer(), Ok(answer), "the steps leave no trace");
 
         let mut threads = new();
-        StdScope::host(3, |team| threads.run::<false>(team, steps));
-        assert_eq!(threads.answer(), Ok(answer));
-        assert_eq!(threads.units(), plain.units());
+        threads.run(&mut StdScope { threads: 3 }, steps);
+        assert_eq!((threads.answer(), threads.units()), (Ok(answer), units));
 
         #[cfg(openmp_compiled)]
-        for threads in [1, 3] {
+        {
             let mut in_c = new();
-            StdScope::host(threads, |team| in_c.run::<true>(team, steps));
-            assert_eq!(in_c.answer(), Ok(answer), "{threads} threads");
-            assert_eq!(in_c.units(), plain.units());
+            in_c.run(&mut Sequential::<true>, steps);
+            assert_eq!((in_c.answer(), in_c.units()), (Ok(answer), units));
+            with_team::<true, _>(|team| {
+                let mut in_c = new();
+                in_c.run(team, steps);
+                assert_eq!((in_c.answer(), in_c.units()), (Ok(answer), units));
+            });
         }
     }
 }

@@ -44,20 +44,18 @@ impl Labels {
     }
 
     /// Whether the labels still changed.
-    fn round<const IN_C: bool>(&mut self, by: &mut impl Loops) -> bool {
+    fn round<L: Loops>(&mut self, by: &mut L) -> bool {
         let (graph, from, to) = (&self.graph, &self.from[..], Disjoint::new(&mut self.to));
         let changed = by.sum(from.len(), |vertices| {
-            if IN_C {
+            if L::IN_C {
                 let (starts, neighbours) = (graph.starts.as_ptr(), graph.neighbours.as_ptr());
                 let (begin, end) = (vertices.start, vertices.end);
                 // SAFETY: labels for as many vertices as there are starts but the last, which are those of the
                 // neighbours; a loop hands out each vertex once.
-                #[expect(unsafe_code, reason = "a loop in C")]
                 let changed = unsafe { hb_relabel_part(to.pointer(), from.as_ptr(), starts, neighbours, begin, end) };
                 return changed as f64;
             }
             // SAFETY: a loop hands out each vertex once.
-            #[expect(unsafe_code, reason = "several threads write one array")]
             let to = unsafe { to.part(vertices.clone()) };
             relabel(to, from, graph, vertices) as f64
         });
@@ -75,7 +73,6 @@ fn relabel(to: &mut [u32], from: &[u32], graph: &Graph, vertices: Range<usize>) 
         *to = neighbours.iter().fold(*old, |least, neighbour| {
             // C does not check the bounds either; with a check a round takes a sixth longer.
             // SAFETY: `Labels::of` has checked that every neighbour is a vertex, and there is a label for each.
-            #[allow(unsafe_code)]
             let label = unsafe { from.get_unchecked(*neighbour as usize) };
             least.min(*label)
         });
@@ -84,7 +81,6 @@ fn relabel(to: &mut [u32], from: &[u32], graph: &Graph, vertices: Range<usize>) 
     changed
 }
 
-#[expect(unsafe_code, reason = "functions in C")]
 unsafe extern "C" {
     fn hb_relabel_part(
         to: *mut u32,
@@ -97,17 +93,16 @@ unsafe extern "C" {
 }
 
 impl Kernel for Labels {
-    fn step<const IN_C: bool>(&mut self, by: &mut impl Loops) {
+    fn step<L: Loops>(&mut self, by: &mut L) {
         let vertices = self.from.len();
         let labels = Disjoint::new(&mut self.from);
         by.blocks(vertices, |vertices| {
             // SAFETY: a loop hands out each vertex once.
-            #[expect(unsafe_code, reason = "several threads write one array")]
             let part = unsafe { labels.part(vertices.clone()) };
             part.iter_mut().zip(vertices).for_each(|(label, vertex)| *label = vertex as u32);
         });
         self.rounds = 1;
-        while self.round::<IN_C>(by) {
+        while self.round(by) {
             self.rounds += 1;
         }
     }
@@ -133,13 +128,13 @@ mod tests {
 
     #[test]
     fn everybody_comes_to_the_same_answer() {
-        answers_agree(|| Labels::of(&mut Sequential, &Graph::rmat_with_chain(8, 4, 30)), 2);
+        answers_agree(|| Labels::of(&mut Sequential::<false>, &Graph::rmat_with_chain(8, 4, 30)), 2);
     }
 
     #[test]
     fn rounds_are_as_many_as_the_chain_is_long() {
-        let mut labels = Labels::new(&mut Sequential);
-        labels.run::<false>(&mut Sequential, 1);
+        let mut labels = Labels::new(&mut Sequential::<false>);
+        labels.run(&mut Sequential::<false>, 1);
         // One more round finds that nothing changes.
         assert_eq!(labels.units(), CHAIN as u64 + 1);
         labels.answer().unwrap();
@@ -147,8 +142,8 @@ mod tests {
 
     #[test]
     fn a_wrong_label_is_found() {
-        let mut labels = Labels::of(&mut Sequential, &Graph::of(3, &[(0, 2)]));
-        labels.run::<false>(&mut Sequential, 1);
+        let mut labels = Labels::of(&mut Sequential::<false>, &Graph::of(3, &[(0, 2)]));
+        labels.run(&mut Sequential::<false>, 1);
         labels.from[1] = 0;
         assert!(labels.answer().unwrap_err().contains("vertex 1 is 0, not 1"), "{:?}", labels.answer());
     }

@@ -40,22 +40,19 @@ fn iterations(left: f64, up: f64) -> u32 {
     count
 }
 
-#[expect(unsafe_code, reason = "functions in C")]
 unsafe extern "C" {
     fn hb_mandelbrot_part(counts: *mut u32, begin: usize, end: usize);
 }
 
 impl Kernel for Mandelbrot {
-    fn step<const IN_C: bool>(&mut self, by: &mut impl Loops) {
+    fn step<L: Loops>(&mut self, by: &mut L) {
         let counts = Disjoint::new(&mut self.counts);
         by.dynamic(SIDE, 1, |rows| {
-            if IN_C {
+            if L::IN_C {
                 // SAFETY: a count for each point, and a loop hands out each row once.
-                #[expect(unsafe_code, reason = "a loop in C")]
                 return unsafe { hb_mandelbrot_part(counts.pointer(), rows.start, rows.end) };
             }
             // SAFETY: a loop hands out each row once.
-            #[expect(unsafe_code, reason = "several threads write one array")]
             let out = unsafe { counts.part(rows.start * SIDE..rows.end * SIDE) };
             out.chunks_exact_mut(SIDE).zip(rows).for_each(|(out, number)| row(out, number));
         });
@@ -74,13 +71,13 @@ mod tests {
 
     #[test]
     fn everybody_comes_to_the_same_answer() {
-        answers_agree(|| Mandelbrot::new(&mut Sequential), 1);
+        answers_agree(|| Mandelbrot::new(&mut Sequential::<false>), 1);
     }
 
     #[test]
     fn rows_are_very_uneven() {
-        let mut set = Mandelbrot::new(&mut Sequential);
-        set.run::<false>(&mut Sequential, 1);
+        let mut set = Mandelbrot::new(&mut Sequential::<false>);
+        set.run(&mut Sequential::<false>, 1);
         let costs: Vec<u32> = set.counts.chunks(SIDE).map(|row| row.iter().sum()).collect();
         assert!(costs[SIDE / 2] > 20 * costs[0], "{costs:?}");
     }

@@ -1,4 +1,8 @@
 //! Kernels with answers that can be checked: in pieces that any runtime can hand to its threads, or by recursion.
+#![expect(
+    unsafe_code,
+    reason = "several threads write one array, each its part, and the bodies of some loops are in C"
+)]
 
 use std::fmt::Display;
 use std::ops::Range;

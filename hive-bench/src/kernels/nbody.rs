@@ -126,18 +126,16 @@ fn for_bodies(by: &mut impl Loops, schedule: Schedule, body: impl Fn(Range<usize
 }
 
 impl Nbody {
-    fn compute_pulls<const IN_C: bool>(&mut self, by: &mut impl Loops) {
+    fn compute_pulls<L: Loops>(&mut self, by: &mut L) {
         let (places, masses) = (&*self.places, &*self.masses);
         let all = Disjoint::new(self.pulls.as_flattened_mut());
         for_bodies(by, self.schedule, |bodies| {
-            if IN_C {
+            if L::IN_C {
                 let Range { start, end } = bodies;
                 // SAFETY: all have as many bodies as there, and a loop hands out each body once.
-                #[expect(unsafe_code, reason = "a loop in C")]
                 return unsafe { hb_pull_part(places.as_ptr().cast(), all.pointer(), masses.as_ptr(), start, end) };
             }
             // SAFETY: a loop hands out each body once.
-            #[expect(unsafe_code, reason = "several threads write one array")]
             let [x, y, z] = unsafe { parts(&all, &bodies) };
             for (((body, x), y), z) in bodies.zip(x).zip(y).zip(z) {
                 [*x, *y, *z] = pull(places, masses, places.each_ref().map(|places| places[body]));
@@ -145,19 +143,17 @@ impl Nbody {
         });
     }
 
-    fn move_all<const IN_C: bool>(&mut self, by: &mut impl Loops) {
+    fn move_all<L: Loops>(&mut self, by: &mut L) {
         let pulls = &*self.pulls;
         let places = Disjoint::new(self.places.as_flattened_mut());
         let speeds = Disjoint::new(self.speeds.as_flattened_mut());
         for_bodies(by, self.schedule, |bodies| {
-            if IN_C {
+            if L::IN_C {
                 let Range { start, end } = bodies;
                 // SAFETY: all have as many bodies as there, and a loop hands out each body once.
-                #[expect(unsafe_code, reason = "a loop in C")]
                 return unsafe { hb_move_part(places.pointer(), speeds.pointer(), pulls.as_ptr().cast(), start, end) };
             }
             // SAFETY: a loop hands out each body once.
-            #[expect(unsafe_code, reason = "several threads write both arrays")]
             let [places, speeds] = [&places, &speeds].map(|points| unsafe { parts(points, &bodies) });
             for ((places, speeds), pulls) in places.into_iter().zip(speeds).zip(pulls) {
                 advance(places, speeds, &pulls[bodies.clone()]);
@@ -170,23 +166,21 @@ impl Nbody {
 ///
 /// # Safety
 /// While the result lives, nobody else holds parts of these bodies.
-#[expect(unsafe_code, reason = "several threads write one array")]
 #[expect(clippy::mut_from_ref, reason = "the caller vouches for the parts")]
 unsafe fn parts<'a>(points: &'a Disjoint<'_, f32>, bodies: &Range<usize>) -> [&'a mut [f32]; 3] {
     // SAFETY: coordinates lie one after the other; and the caller's promise.
     [0, BODIES, 2 * BODIES].map(|first| unsafe { points.part(first + bodies.start..first + bodies.end) })
 }
 
-#[expect(unsafe_code, reason = "functions in C")]
 unsafe extern "C" {
     fn hb_pull_part(places: *const f32, pulls: *mut f32, masses: *const f32, begin: usize, end: usize);
     fn hb_move_part(places: *mut f32, speeds: *mut f32, pulls: *const f32, begin: usize, end: usize);
 }
 
 impl Kernel for Nbody {
-    fn step<const IN_C: bool>(&mut self, by: &mut impl Loops) {
-        self.compute_pulls::<IN_C>(by);
-        self.move_all::<IN_C>(by);
+    fn step<L: Loops>(&mut self, by: &mut L) {
+        self.compute_pulls(by);
+        self.move_all(by);
     }
 
     fn answer(&self) -> Result<u64, String> {
@@ -215,7 +209,7 @@ mod tests {
     fn schedules_do_not_change_the_answer() {
         let [one, other] = [Schedule::Static, Schedule::Dynamic].map(|schedule| {
             let mut bodies = Nbody::new(schedule);
-            bodies.run::<false>(&mut Sequential, 2);
+            bodies.run(&mut Sequential::<false>, 2);
             bodies.answer()
         });
         assert_eq!(one, other);

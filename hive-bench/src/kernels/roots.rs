@@ -72,17 +72,15 @@ impl Roots {
     }
 }
 
-#[expect(unsafe_code, reason = "functions in C")]
 unsafe extern "C" {
     fn hb_sum_of_roots_part(numbers: *const f64, begin: usize, end: usize) -> f64;
 }
 
 impl Kernel for Roots {
-    fn step<const IN_C: bool>(&mut self, by: &mut impl Loops) {
-        self.sum = if IN_C {
+    fn step<L: Loops>(&mut self, by: &mut L) {
+        self.sum = if L::IN_C {
             let numbers = &self.numbers;
             // SAFETY: as many numbers as the loop has indices.
-            #[expect(unsafe_code, reason = "a loop in C")]
             by.sum(numbers.len(), |range| unsafe { hb_sum_of_roots_part(numbers.as_ptr(), range.start, range.end) })
         } else {
             by.sum_of_each(&self.numbers, root)

@@ -28,7 +28,6 @@ pub(crate) fn placed_by<T: Copy + Default + Send + Sync>(
     runtime.region(threads, |thread_id| {
         let range = bounds[thread_id]..bounds[thread_id + 1];
         // SAFETY: bounds ascend, so each thread has a part of its own.
-        #[expect(unsafe_code, reason = "several threads write one array")]
         let part = unsafe { whole.part(range.clone()) };
         part.iter_mut().zip(range).for_each(|(item, index)| *item = value(index));
     });

@@ -70,7 +70,6 @@ fn add(to: &mut [f64], a: &[f64], b: &[f64]) {
     }
 }
 
-#[expect(unsafe_code, reason = "functions in C")]
 unsafe extern "C" {
     fn hb_copy_part(to: *mut f64, from: *const f64, begin: usize, end: usize);
     fn hb_scale_part(to: *mut f64, from: *const f64, begin: usize, end: usize);
@@ -78,7 +77,6 @@ unsafe extern "C" {
 }
 
 /// Some indices, by the loop in C.
-#[expect(unsafe_code, reason = "loops in C")]
 fn in_c(operation: Operation, to: *mut f64, [a, b]: [*const f64; 2], Range { start, end }: Range<usize>) {
     match operation {
         // SAFETY: both arrays have these indices, and a loop hands out each once.
@@ -91,16 +89,15 @@ fn in_c(operation: Operation, to: *mut f64, [a, b]: [*const f64; 2], Range { sta
 }
 
 impl Kernel for Stream {
-    fn step<const IN_C: bool>(&mut self, by: &mut impl Loops) {
+    fn step<L: Loops>(&mut self, by: &mut L) {
         let (operation, len) = (self.operation, self.to.len());
         let (to, a, b) = (Disjoint::new(&mut self.to), &self.a[..], &self.b[..]);
         by.blocks(len, |range| {
-            if IN_C {
+            if L::IN_C {
                 in_c(operation, to.pointer(), [a, b].map(<[f64]>::as_ptr), range);
                 return;
             }
             // SAFETY: a loop hands out each index once.
-            #[expect(unsafe_code, reason = "several threads write one array")]
             let to = unsafe { to.part(range.clone()) };
             match operation {
                 Operation::Copy => copy(to, &a[range]),
@@ -125,14 +122,14 @@ mod tests {
     #[test]
     fn everybody_comes_to_the_same_answer() {
         for operation in [Operation::Copy, Operation::Scale, Operation::Add] {
-            answers_agree(|| Stream::new(&mut Sequential, operation, 1001), 1);
+            answers_agree(|| Stream::new(&mut Sequential::<false>, operation, 1001), 1);
         }
     }
 
     #[test]
     fn an_item_left_out_is_found() {
-        let mut stream = Stream::new(&mut Sequential, Operation::Add, 100);
-        stream.run::<false>(&mut Sequential, 1);
+        let mut stream = Stream::new(&mut Sequential::<false>, Operation::Add, 100);
+        stream.run(&mut Sequential::<false>, 1);
         stream.to[77] = 5.0;
         assert!(stream.answer().unwrap_err().contains("item 77"), "{:?}", stream.answer());
     }

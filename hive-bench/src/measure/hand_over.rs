@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use crate::system::cpus;
@@ -33,11 +33,11 @@ pub(crate) fn measure(here: Option<usize>, there: Option<usize>, gap: Duration, 
     asking.join().expect("the asking thread does not panic")
 }
 
-/// A thread that sleeps until it is asked, and answers.
+/// A thread that sleeps until it is asked, and answers. It ends with the process.
 pub(crate) struct HandOver {
     shared: Arc<Shared>,
     asked: u32,
-    thread: Option<JoinHandle<()>>,
+    thread: Thread,
 }
 
 /// The numbers of the latest question, and of the latest that has been answered.
@@ -48,17 +48,11 @@ struct Shared {
 }
 
 impl Shared {
-    /// The question after which the thread ends.
-    const LAST: u32 = u32::MAX;
-
     fn answer_all(&self) {
         for turn in 1.. {
-            // Relaxed, here and below: parking and unparking order the question.
+            // Relaxed, here and where it is asked: parking and unparking order the question.
             while self.question.load(Ordering::Relaxed) < turn {
                 thread::park();
-            }
-            if self.question.load(Ordering::Relaxed) == Self::LAST {
-                return;
             }
             // Release: pairs with the Acquire in `ask`.
             self.answer.store(turn, Ordering::Release);
@@ -77,7 +71,7 @@ impl HandOver {
                 shared.answer_all();
             }
         });
-        let mut hand_over = Self { shared, asked: 0, thread: Some(thread) };
+        let mut hand_over = Self { shared, asked: 0, thread: thread.thread().clone() };
         // The first question may come before the thread waits, so it does not count.
         hand_over.ask();
         hand_over
@@ -87,30 +81,14 @@ impl HandOver {
     pub(crate) fn ask(&mut self) -> Asked {
         self.asked += 1;
         let begin = Instant::now();
-        self.post(self.asked);
+        self.shared.question.store(self.asked, Ordering::Relaxed);
+        self.thread.unpark();
         let post = begin.elapsed().as_nanos() as f64;
         // Acquire: pairs with the Release of the answer.
         while self.shared.answer.load(Ordering::Acquire) != self.asked {
             std::hint::spin_loop();
         }
         Asked { post, hand_over: begin.elapsed().as_nanos() as f64 }
-    }
-
-    fn post(&self, question: u32) {
-        // Relaxed: see `answer_all`.
-        self.shared.question.store(question, Ordering::Relaxed);
-        if let Some(thread) = &self.thread {
-            thread.thread().unpark();
-        }
-    }
-}
-
-impl Drop for HandOver {
-    fn drop(&mut self) {
-        self.post(Shared::LAST);
-        if let Some(thread) = self.thread.take() {
-            thread.join().expect("the answering thread does not panic");
-        }
     }
 }
 

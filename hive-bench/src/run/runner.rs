@@ -12,14 +12,13 @@ use crate::runtimes::chili::ChiliPool;
 use crate::runtimes::forkunion::ForkUnionPool;
 use crate::runtimes::hive::HiveTeam;
 #[cfg(openmp_compiled)]
-use crate::runtimes::in_c::InC;
+use crate::runtimes::hive::Team;
 #[cfg(openmp_compiled)]
 use crate::runtimes::openmp::OpenMp;
 use crate::runtimes::rayon::RayonPool;
-#[cfg(feature = "rayon-interop")]
-use crate::runtimes::rayon_interop::HiveAndRayon;
 use crate::runtimes::sequential::Sequential;
 use crate::runtimes::std_scope::StdScope;
+use crate::system::cpus;
 use crate::system::exit::Outcome;
 
 /// Does the job that the driver sent, and prints the samples.
@@ -51,17 +50,17 @@ fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
     let cpus = job.cpus.get(..job.threads).ok_or("more threads than CPUs")?;
     match job.runtime {
         #[cfg(feature = "rayon-interop")]
-        RuntimeId::HiveBesideRayon => {
-            HiveAndRayon::host_beside(cpus, |team| cases::rayon_interop(team, job, measured))?
-        }
-        #[cfg(feature = "rayon-interop")]
-        _ if job.case == crate::catalog::Case::RayonInterop => {
-            HiveAndRayon::host_on_hive(cpus, |team| cases::rayon_interop(team, job, measured))?
+        runtime if job.case == crate::catalog::Case::RayonInterop => {
+            let beside = runtime == RuntimeId::HiveBesideRayon;
+            HiveTeam::host_with_rayon(beside, cpus, |team, beside| cases::rayon_interop(team, beside, job, measured))?
         }
         #[cfg(openmp_compiled)]
-        RuntimeId::HiveC => HiveTeam::host(job.runtime, cpus, None, |team| cases::run(&mut InC(team), job, measured))?,
+        RuntimeId::HiveC => Team::<true>::host(job.runtime, cpus, None, |team| cases::run(team, job, measured))?,
         #[cfg(openmp_compiled)]
-        RuntimeId::SequentialC => Sequential::host(cpus, |team| cases::run(&mut InC(team), job, measured)),
+        RuntimeId::SequentialC => {
+            cpus::pin(cpus[0]);
+            cases::run(&mut Sequential::<true>, job, measured)
+        }
         #[cfg(openmp_compiled)]
         runtime if runtime.is_openmp() => OpenMp::host(runtime, job.threads, |team| cases::run(team, job, measured))?,
         #[cfg(feature = "forkunion")]
@@ -77,8 +76,11 @@ fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
             measured.samples = ChiliPool::host(cpus, |team| cases::tasks::samples(team, job))?;
             Ok(())
         }
-        RuntimeId::StdScope => StdScope::host(job.threads, |team| cases::run(team, job, measured)),
-        RuntimeId::Sequential => Sequential::host(cpus, |team| cases::run(team, job, measured)),
+        RuntimeId::StdScope => cases::run(&mut StdScope { threads: job.threads }, job, measured),
+        RuntimeId::Sequential => {
+            cpus::pin(cpus[0]);
+            cases::run(&mut Sequential::<false>, job, measured)
+        }
         runtime if runtime.is_hive() && runtime != RuntimeId::HiveC => {
             HiveTeam::host(runtime, cpus, job.poll, |team| cases::run(team, job, measured))?
         }
@@ -91,7 +93,6 @@ mod tests {
     use super::*;
     use crate::catalog::Case;
     use crate::record::{Budget, Given};
-    use crate::system::cpus;
 
     #[test]
     fn every_task_case_gives_samples() {

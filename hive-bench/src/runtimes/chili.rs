@@ -43,8 +43,8 @@ impl Join for Scope<'_> {
 }
 
 impl Tasks for ChiliPool {
-    fn recurse(&mut self, recursion: Recursion<'_>) -> Result<u64, String> {
-        Ok(recursion.by(&mut self.pool.scope()))
+    fn recurse(&mut self, recursion: Recursion<'_>) -> u64 {
+        recursion.by(&mut self.pool.scope())
     }
 }
 

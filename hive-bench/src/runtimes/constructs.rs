@@ -3,8 +3,6 @@
 
 use std::hint::black_box;
 
-use crate::kernels;
-
 /// What is inside a construct: a function of any length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delay {
@@ -26,9 +24,4 @@ pub(crate) extern "C" fn work(length: u64) {
         sum += black_box(i) as f64;
     }
     black_box(sum);
-}
-
-/// Whether `times` reductions over so many threads have the right total.
-pub(crate) fn check(total: f64, times: u64, threads: usize) -> Result<(), String> {
-    kernels::check(&format!("the total of {times} sums of {threads} ones"), total, times as f64 * threads as f64)
 }

@@ -1,6 +1,5 @@
 //! ForkUnion: a pool whose threads spin for their work and never sleep.
 
-use std::hint::black_box;
 use std::ops::Range;
 
 use forkunion::{IndexedSplit, Prong, ThreadPool, Topology};
@@ -42,15 +41,6 @@ impl Runtime for ForkUnionPool {
     fn region<F: Fn(usize) + Sync>(&mut self, threads: usize, body: F) {
         debug_assert_eq!(threads, self.threads(), "a pool has one size");
         self.pool.broadcast(|thread_id, _| body(thread_id));
-    }
-
-    fn sums(&mut self, times: u64) -> f64 {
-        let mut total = 0.0;
-        for _ in 0..times {
-            self.pool.broadcast(|thread_id, _| self.slots.set(thread_id, black_box(thread_id + 1) as f64));
-            total += self.slots.sum();
-        }
-        total
     }
 }
 

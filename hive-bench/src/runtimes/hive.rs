@@ -15,15 +15,20 @@ use crate::kernels::recursion::Recursion;
 use crate::kernels::roots::sum_of_roots;
 use crate::runtimes::constructs::Delay;
 use crate::runtimes::loops::Loops;
+#[cfg(feature = "rayon-interop")]
+use crate::runtimes::rayon::RayonPool;
 use crate::runtimes::tasks::{Start, Tasks};
 use crate::runtimes::{Runtime, TeamBody, TeamThread};
 
-pub(crate) struct HiveTeam {
+/// A team of hive's, with loop bodies in Rust or in C.
+pub(crate) struct Team<const IN_C: bool> {
     pub(crate) hive: Hive,
     pub(crate) threads: usize,
 }
 
-impl HiveTeam {
+pub(crate) type HiveTeam = Team<false>;
+
+impl<const IN_C: bool> Team<IN_C> {
     /// A hive that waits and is bound as this runtime's is; `poll` is how often its sleeping bees look for tasks.
     pub(crate) fn host<T>(
         runtime: RuntimeId,
@@ -50,6 +55,22 @@ impl HiveTeam {
         let stats = team.hive.stats();
         let written = team.hive.write_trace().map_err(|error| format!("{}: {error}", file.display()))?;
         Ok((written, stats))
+    }
+
+    /// A hive and rayon in one program: rayon's workers on the hive's own threads, or a pool with threads of its own
+    /// `beside` the hive, on the same CPUs.
+    #[cfg(feature = "rayon-interop")]
+    pub(crate) fn host_with_rayon<T>(
+        beside: bool,
+        cpus: &[usize],
+        work: impl FnOnce(&mut Self, Option<&mut RayonPool>) -> T,
+    ) -> Result<T, String> {
+        let builder = Self::builder(RuntimeId::Hive, cpus).host_rayon(!beside);
+        let team = || Self::new(builder, cpus.len());
+        if !beside {
+            return Ok(work(&mut team()?, None));
+        }
+        RayonPool::host(RuntimeId::RayonWorker, cpus, cpus[0], |pool| Ok(work(&mut team()?, Some(pool))))?
     }
 
     /// What hive says is in effect.
@@ -79,7 +100,7 @@ impl HiveTeam {
     }
 }
 
-impl Runtime for HiveTeam {
+impl<const IN_C: bool> Runtime for Team<IN_C> {
     const SOLVES_IN_ONE_REGION: bool = true;
 
     fn threads(&self) -> usize {
@@ -95,17 +116,16 @@ impl Runtime for HiveTeam {
         (0..times).map(|_| once()).sum()
     }
 
-    fn barriers(&mut self, times: u64) -> Result<(), String> {
+    fn barriers(&mut self, times: u64) {
         self.hive.spmd(self.threads, |bee| {
             for _ in 0..times {
                 // In a region of one a barrier only counts, and the compiler would merge barriers that it can see.
                 black_box(bee).barrier();
             }
         });
-        Ok(())
     }
 
-    fn one_region(&mut self, body: &impl TeamBody) -> Result<(), String> {
+    fn one_region(&mut self, body: &impl TeamBody) {
         self.hive.spmd(self.threads, |bee| {
             // SAFETY: a region runs this once on each of its bees.
             #[expect(unsafe_code, reason = "several bees share what the body has")]
@@ -113,22 +133,21 @@ impl Runtime for HiveTeam {
                 body.run(bee);
             };
         });
-        Ok(())
     }
 
-    fn constructs(&mut self, construct: Construct, times: u64, delay: Delay) -> Result<(), String> {
+    fn constructs(&mut self, construct: Construct, times: u64, delay: Delay) -> f64 {
         self.run_constructs(construct, times, delay)
     }
 
     /// A reduction, which runs on the team, or on its caller alone while the team is busy.
-    fn sum_of_roots(&self, numbers: &[f64]) -> Result<f64, String> {
+    fn sum_of_roots(&self, numbers: &[f64]) -> f64 {
         let sum = Reduction::per_team_size(0.0, |a, b| a + b);
-        Ok(self.hive.par_reduce(0..numbers.len(), &sum, |range| sum_of_roots(&numbers[range])))
+        self.hive.par_reduce(0..numbers.len(), &sum, |range| sum_of_roots(&numbers[range]))
     }
 
-    fn sum_of_roots_in_region(&self, numbers: &[f64]) -> Result<f64, String> {
+    fn sum_of_roots_in_region(&self, numbers: &[f64]) -> f64 {
         let sums = self.hive.spmd_map(self.threads, |bee| sum_of_roots(&numbers[bee.split(0..numbers.len())]));
-        Ok(sums.into_iter().sum())
+        sums.into_iter().sum()
     }
 
     fn resize_and_wait(&mut self, threads: usize) -> Result<(), String> {
@@ -153,7 +172,9 @@ impl TeamThread for Bee<'_> {
 }
 
 /// A region each.
-impl Loops for HiveTeam {
+impl<const IN_C: bool> Loops for Team<IN_C> {
+    const IN_C: bool = IN_C;
+
     fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
         self.hive.par_for(0..len, move |range, _| body(range));
     }
@@ -194,17 +215,16 @@ impl<'h> Join for HiveJoin<'h> {
     }
 }
 
-impl Tasks for HiveTeam {
-    fn recurse(&mut self, recursion: Recursion<'_>) -> Result<u64, String> {
-        Ok(self.hive.install(|| recursion.by(&mut HiveJoin(&self.hive))))
+impl<const IN_C: bool> Tasks for Team<IN_C> {
+    fn recurse(&mut self, recursion: Recursion<'_>) -> u64 {
+        self.hive.install(|| recursion.by(&mut HiveJoin(&self.hive)))
     }
 
-    fn spawn_from_one<F: Fn() + Copy + Send + Sync>(&mut self, tasks: u64, task: F) -> Result<(), String> {
+    fn spawn_from_one<F: Fn() + Copy + Send + Sync>(&mut self, tasks: u64, task: F) {
         self.hive.scope(|scope| (0..tasks).for_each(|_| scope.spawn(move |_| task())));
-        Ok(())
     }
 
-    fn spawn_from_all<F: Fn() + Copy + Send + Sync>(&mut self, tasks_each: u64, task: F) -> Result<(), String> {
+    fn spawn_from_all<F: Fn() + Copy + Send + Sync>(&mut self, tasks_each: u64, task: F) {
         let start = &Start::of(self.threads);
         self.hive.scope(|scope| {
             for _ in 0..self.threads {
@@ -214,42 +234,37 @@ impl Tasks for HiveTeam {
                 });
             }
         });
-        Ok(())
     }
 
-    fn spawn_outside<F: FnOnce() + Send + 'static>(&mut self, task: F) -> Result<(), String> {
+    fn spawn_outside<F: FnOnce() + Send + 'static>(&mut self, task: F) {
         self.hive.spawn(task);
-        Ok(())
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::runtimes::loops::tests::loops_are_right;
     use crate::runtimes::runtime::tests::callers_are_served;
     use crate::runtimes::tasks::tests::{joins_are_right, posts_arrive, spawns_are_right};
     use crate::system::cpus;
 
-    #[test]
-    fn loops() {
+    /// On a thread of its own, which is bound to a CPU and ends.
+    pub(crate) fn with_team<const IN_C: bool, T: Send>(work: impl FnOnce(&mut Team<IN_C>) -> T + Send) -> T {
         let all = cpus::in_order_of_use();
         let cpus = &all[..all.len().min(2)];
-        // On a thread of its own, which is bound to a CPU and ends.
-        std::thread::scope(|scope| {
-            scope.spawn(|| HiveTeam::host(RuntimeId::Hive, cpus, None, loops_are_right).unwrap());
-        });
+        let host = || Team::host(RuntimeId::Hive, cpus, None, work).unwrap();
+        std::thread::scope(|scope| scope.spawn(host).join().unwrap())
+    }
+
+    #[test]
+    fn loops() {
+        with_team::<false, _>(loops_are_right);
     }
 
     #[test]
     fn callers() {
-        let cpus = [cpus::in_order_of_use()[0]; 2];
-        // On a thread of its own, which is bound to a CPU and ends.
-        std::thread::spawn(move || {
-            HiveTeam::host(RuntimeId::Hive, &cpus, None, |team| callers_are_served(team)).unwrap()
-        })
-        .join()
-        .unwrap();
+        with_team::<false, _>(|team| callers_are_served(team));
     }
 
     #[test]

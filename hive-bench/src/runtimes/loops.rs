@@ -3,9 +3,14 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use crossbeam_utils::CachePadded;
+
 /// A team that is up and running. However it divides a loop, its bodies get ranges that together are `0..len`, each
 /// index once.
 pub(crate) trait Loops {
+    /// Whether the bodies of its kernels' loops are those in C (`c/kernels`), by the compiler of the OpenMP rival.
+    const IN_C: bool = false;
+
     /// A contiguous block a thread (OpenMP: `schedule(static)`).
     fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F);
 
@@ -34,8 +39,7 @@ pub(crate) fn chunk(number: usize, chunk: usize, len: usize) -> Range<usize> {
 
 /// A counter from which threads take chunks, for runtimes that have no such loop of their own.
 #[derive(Default)]
-#[repr(align(128))]
-pub(crate) struct Counter(AtomicUsize);
+pub(crate) struct Counter(CachePadded<AtomicUsize>);
 
 impl Counter {
     /// Takes chunks until none is left. Every thread calls this once.
@@ -60,15 +64,11 @@ impl Counter {
 }
 
 /// A number of each thread, on cache lines of its own.
-pub(crate) struct Slots(Vec<Slot>);
-
-#[derive(Default)]
-#[repr(align(128))]
-struct Slot(AtomicU64);
+pub(crate) struct Slots(Vec<CachePadded<AtomicU64>>);
 
 impl Slots {
     pub(crate) fn new(threads: usize) -> Self {
-        Self((0..threads).map(|_| Slot::default()).collect())
+        Self((0..threads).map(|_| CachePadded::default()).collect())
     }
 
     #[cfg(feature = "forkunion")]
@@ -79,18 +79,18 @@ impl Slots {
     /// Within a region, by the thread itself.
     pub(crate) fn set(&self, thread_id: usize, number: f64) {
         // Relaxed, and so are the loads of `sum`: the end of the region stands between the two.
-        self.0[thread_id].0.store(number.to_bits(), Ordering::Relaxed);
+        self.0[thread_id].store(number.to_bits(), Ordering::Relaxed);
     }
 
     /// The same with what it was before.
     #[cfg(feature = "forkunion")]
     pub(crate) fn add(&self, thread_id: usize, number: f64) {
-        self.set(thread_id, f64::from_bits(self.0[thread_id].0.load(Ordering::Relaxed)) + number);
+        self.set(thread_id, f64::from_bits(self.0[thread_id].load(Ordering::Relaxed)) + number);
     }
 
     /// After a region in which each thread has set its number.
     pub(crate) fn sum(&self) -> f64 {
-        self.0.iter().map(|slot| f64::from_bits(slot.0.load(Ordering::Relaxed))).sum()
+        self.0.iter().map(|slot| f64::from_bits(slot.load(Ordering::Relaxed))).sum()
     }
 }
 

@@ -5,20 +5,16 @@ pub(crate) mod constructs;
 #[cfg(feature = "forkunion")]
 pub(crate) mod forkunion;
 pub(crate) mod hive;
-#[cfg(openmp_compiled)]
-pub(crate) mod in_c;
 pub(crate) mod loops;
 pub(crate) mod openmp;
 pub(crate) mod rayon;
-#[cfg(feature = "rayon-interop")]
-pub(crate) mod rayon_interop;
 mod runtime;
 pub(crate) mod sequential;
 pub(crate) mod std_scope;
 pub(crate) mod tasks;
 
 use crate::catalog::RuntimeId;
-pub(crate) use runtime::{CANNOT, Runtime, TeamBody, TeamThread};
+pub(crate) use runtime::{Runtime, TeamBody, TeamThread, cannot};
 
 /// Whether a runtime can be had here; if not, why.
 pub(crate) fn availability(runtime: RuntimeId) -> Result<(), String> {

@@ -11,14 +11,14 @@ use crate::catalog::RuntimeId;
 use crate::kernels::join::Join;
 use crate::kernels::recursion::Recursion;
 use crate::kernels::roots::root;
-use crate::kernels::{jacobi, split, triad};
+use crate::kernels::split;
 use crate::runtimes::Runtime;
 use crate::runtimes::loops::{Loops, chunk};
 use crate::runtimes::tasks::{Start, Tasks};
 use crate::system::cpus;
 
 pub(crate) struct RayonPool {
-    pool: ThreadPool,
+    pub(crate) pool: ThreadPool,
 }
 
 impl RayonPool {
@@ -32,7 +32,8 @@ impl RayonPool {
     ) -> Result<T, String> {
         let mut builder = ThreadPoolBuilder::new().num_threads(cpus.len());
         if runtime.is_pinned() {
-            builder = pinned(builder, cpus);
+            let places = cpus.to_vec();
+            builder = builder.start_handler(move |id| _ = cpus::pin(places[id]));
         }
         if runtime != RuntimeId::RayonOutside {
             builder = builder.use_current_thread();
@@ -50,14 +51,6 @@ impl RayonPool {
     }
 }
 
-/// A pool whose workers are bound to one CPU each.
-pub(super) fn pinned(builder: ThreadPoolBuilder, cpus: &[usize]) -> ThreadPoolBuilder {
-    let places = cpus.to_vec();
-    builder.start_handler(move |id| {
-        cpus::pin(places[id]);
-    })
-}
-
 impl Runtime for RayonPool {
     fn threads(&self) -> usize {
         self.pool.current_num_threads()
@@ -73,34 +66,13 @@ impl Runtime for RayonPool {
         (0..times).map(|_| once()).sum()
     }
 
-    fn triads(&mut self, times: u64, arrays: &mut triad::Triad) {
-        let chunk = arrays.a.len().div_ceil(self.threads());
-        for _ in 0..times {
-            let (a, b, c) = (&mut arrays.a, &arrays.b, &arrays.c);
-            self.pool.install(|| {
-                let parts = a.par_chunks_mut(chunk).zip(b.par_chunks(chunk)).zip(c.par_chunks(chunk));
-                parts.for_each(|((a, b), c)| triad::triad(a, b, c));
-            });
-        }
-    }
-
-    fn jacobi(&mut self, steps: u64, plates: &mut jacobi::Plates) {
-        let rows = jacobi::SIDE.div_ceil(self.threads());
-        for step in 0..steps {
-            let (from, to) = plates.for_step(step);
-            let from = &*from;
-            let to = &mut to[jacobi::cells_of(&(0..jacobi::SIDE))];
-            self.pool.install(|| {
-                to.par_chunks_mut(rows * jacobi::WIDTH).enumerate().for_each(|(part, to)| {
-                    jacobi::sweep(to, from, part * rows..jacobi::SIDE);
-                });
-            });
-        }
+    fn blocks_in_region<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
+        self.blocks(len, body);
     }
 
     /// A parallel iterator that its caller, a thread outside of the pool, waits for.
-    fn sum_of_roots(&self, numbers: &[f64]) -> Result<f64, String> {
-        Ok(self.pool.install(|| numbers.par_iter().map(|number| root(*number)).sum()))
+    fn sum_of_roots(&self, numbers: &[f64]) -> f64 {
+        self.pool.install(|| numbers.par_iter().map(|number| root(*number)).sum())
     }
 }
 
@@ -159,16 +131,15 @@ impl Join for RayonJoin {
 }
 
 impl Tasks for RayonPool {
-    fn recurse(&mut self, recursion: Recursion<'_>) -> Result<u64, String> {
-        Ok(self.pool.install(|| recursion.by(&mut RayonJoin)))
+    fn recurse(&mut self, recursion: Recursion<'_>) -> u64 {
+        self.pool.install(|| recursion.by(&mut RayonJoin))
     }
 
-    fn spawn_from_one<F: Fn() + Copy + Send + Sync>(&mut self, tasks: u64, task: F) -> Result<(), String> {
+    fn spawn_from_one<F: Fn() + Copy + Send + Sync>(&mut self, tasks: u64, task: F) {
         self.pool.scope(|scope| (0..tasks).for_each(|_| scope.spawn(move |_| task())));
-        Ok(())
     }
 
-    fn spawn_from_all<F: Fn() + Copy + Send + Sync>(&mut self, tasks_each: u64, task: F) -> Result<(), String> {
+    fn spawn_from_all<F: Fn() + Copy + Send + Sync>(&mut self, tasks_each: u64, task: F) {
         let producers = self.threads();
         let start = &Start::of(producers);
         self.pool.scope(|scope| {
@@ -179,12 +150,10 @@ impl Tasks for RayonPool {
                 });
             }
         });
-        Ok(())
     }
 
-    fn spawn_outside<F: FnOnce() + Send + 'static>(&mut self, task: F) -> Result<(), String> {
+    fn spawn_outside<F: FnOnce() + Send + 'static>(&mut self, task: F) {
         self.pool.spawn(task);
-        Ok(())
     }
 }
 

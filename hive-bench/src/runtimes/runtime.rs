@@ -3,15 +3,17 @@
 
 use std::cell::Cell;
 use std::hint::black_box;
+use std::ops::Range;
 
 use crate::catalog::Construct;
-use crate::kernels::disjoint::Disjoint;
-use crate::kernels::{jacobi, split, triad};
+use crate::kernels::split;
 use crate::runtimes::constructs::Delay;
 use crate::runtimes::loops::Slots;
 
-/// The error of a runtime that lacks what a case needs. `RuntimeId::can` keeps such pairs out of the plan.
-pub(crate) const CANNOT: &str = "this runtime cannot do that";
+/// What a runtime does that lacks what a case needs.
+pub(crate) fn cannot() -> ! {
+    unreachable!("`RuntimeId::can` keeps what a runtime cannot do out of the plan")
+}
 
 /// A team that is up and running. It is called from the thread that it takes for its master.
 ///
@@ -37,7 +39,14 @@ pub(crate) trait Runtime: Sync {
     }
 
     /// `times` regions, each with the sum of a number from each thread; the sum of sums.
-    fn sums(&mut self, times: u64) -> f64;
+    fn sums(&mut self, times: u64) -> f64 {
+        let (threads, slots) = (self.threads(), Slots::new(self.threads()));
+        let mut once = || {
+            self.region(threads, |id| slots.set(id, black_box(id + 1) as f64));
+            slots.sum()
+        };
+        (0..times).map(|_| once()).sum()
+    }
 
     /// A region of one and a region of all, `pairs` times.
     fn alternate(&mut self, pairs: u64) {
@@ -49,44 +58,19 @@ pub(crate) trait Runtime: Sync {
     }
 
     /// One region with `times` barriers in it.
-    fn barriers(&mut self, _times: u64) -> Result<(), String> {
-        Err(CANNOT.to_owned())
+    fn barriers(&mut self, _times: u64) {
+        cannot()
     }
 
-    /// The triad, `times` times, a region each.
-    fn triads(&mut self, times: u64, arrays: &mut triad::Triad) {
-        let (threads, len) = (self.threads(), arrays.a.len());
-        for _ in 0..times {
-            let (a, b, c) = (Disjoint::new(&mut arrays.a), &arrays.b, &arrays.c);
-            self.region(threads, |id| {
-                let range = split(id, threads, len);
-                // SAFETY: `split` gives each thread a part of its own.
-                #[allow(unsafe_code)]
-                let part = unsafe { a.part(range.clone()) };
-                triad::triad(part, &b[range.clone()], &c[range]);
-            });
-        }
-    }
-
-    /// `steps` heat steps, a region each.
-    fn jacobi(&mut self, steps: u64, plates: &mut jacobi::Plates) {
+    /// A loop as a region, in which each thread has a block.
+    fn blocks_in_region<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
         let threads = self.threads();
-        for step in 0..steps {
-            let (from, to) = plates.for_step(step);
-            let (from, to) = (Disjoint::new(from), Disjoint::new(to));
-            self.region(threads, |id| {
-                // SAFETY: `split` gives each thread rows of its own, and a step only reads `from`.
-                #[allow(unsafe_code)]
-                unsafe {
-                    jacobi::sweep_part(&to, &from, split(id, threads, jacobi::SIDE));
-                };
-            });
-        }
+        self.region(threads, |id| body(split(id, threads, len)));
     }
 
     /// One region of all threads, in which they can wait for one another.
-    fn one_region(&mut self, _body: &impl TeamBody) -> Result<(), String> {
-        Err(CANNOT.to_owned())
+    fn one_region(&mut self, _body: &impl TeamBody) {
+        cannot()
     }
 
     /// The same for a team that has only a barrier.
@@ -102,52 +86,26 @@ pub(crate) trait Runtime: Sync {
         });
     }
 
-    /// `steps` heat steps in one region, a barrier each.
-    fn jacobi_one_region(&mut self, steps: u64, plates: &mut jacobi::Plates) -> Result<(), String> {
-        let plates = [Disjoint::new(&mut plates.even), Disjoint::new(&mut plates.odd)];
-        let threads = self.threads();
-        self.one_region(&HeatSteps { plates, steps, threads })
-    }
-
-    /// So many of an OpenMP construct, with `delay` in each.
-    fn constructs(&mut self, _construct: Construct, _times: u64, _delay: Delay) -> Result<(), String> {
-        Err(CANNOT.to_owned())
+    /// So many of an OpenMP construct, with `delay` in each. Of sums it returns the total, in which each thread has had
+    /// a one.
+    fn constructs(&mut self, _construct: Construct, _times: u64, _delay: Delay) -> f64 {
+        cannot()
     }
 
     /// The sum of the roots of the numbers, by the runtime's own parallel sum. Any thread may call it at any time, as
     /// the threads of a server do.
-    fn sum_of_roots(&self, _numbers: &[f64]) -> Result<f64, String> {
-        Err(CANNOT.to_owned())
+    fn sum_of_roots(&self, _numbers: &[f64]) -> f64 {
+        cannot()
     }
 
     /// The same in one region on the whole team, whose callers take turns, where the runtime has regions.
-    fn sum_of_roots_in_region(&self, numbers: &[f64]) -> Result<f64, String> {
+    fn sum_of_roots_in_region(&self, numbers: &[f64]) -> f64 {
         self.sum_of_roots(numbers)
     }
 
     /// Changes how many of the team are awake, and waits until the others are parked.
     fn resize_and_wait(&mut self, _threads: usize) -> Result<(), String> {
-        Err(CANNOT.to_owned())
-    }
-}
-
-/// Heat steps in one region.
-struct HeatSteps<'a> {
-    plates: [Disjoint<'a>; 2],
-    steps: u64,
-    threads: usize,
-}
-
-#[expect(unsafe_code, reason = "several threads write the plates")]
-impl TeamBody for HeatSteps<'_> {
-    unsafe fn run(&self, thread: &impl TeamThread) {
-        let ([even, odd], rows) = (&self.plates, split(thread.id(), self.threads, jacobi::SIDE));
-        for step in 0..self.steps {
-            let (from, to) = if step.is_multiple_of(2) { (even, odd) } else { (odd, even) };
-            // SAFETY: `split` gives each thread rows of its own; the barrier keeps everybody in the same step.
-            unsafe { jacobi::sweep_part(to, from, rows.clone()) };
-            thread.barrier();
-        }
+        cannot()
     }
 }
 
@@ -215,8 +173,8 @@ pub(crate) mod tests {
                 scope.spawn(move || {
                     let numbers = numbers(len);
                     for _ in 0..20 {
-                        assert_eq!(team.sum_of_roots(&numbers), Ok(expected_sum(len)));
-                        assert_eq!(team.sum_of_roots_in_region(&numbers), Ok(expected_sum(len)));
+                        assert_eq!(team.sum_of_roots(&numbers), expected_sum(len));
+                        assert_eq!(team.sum_of_roots_in_region(&numbers), expected_sum(len));
                     }
                 });
             }
@@ -225,7 +183,7 @@ pub(crate) mod tests {
 
     #[test]
     fn plain_sums() {
-        callers_are_served(&crate::runtimes::sequential::Sequential);
+        callers_are_served(&crate::runtimes::sequential::Sequential::<false>);
     }
 
     struct ManySums;
@@ -241,6 +199,6 @@ pub(crate) mod tests {
 
     #[test]
     fn every_thread_has_every_sum() {
-        StdScope::host(3, |team| team.one_region(&ManySums)).unwrap();
+        StdScope { threads: 3 }.one_region(&ManySums);
     }
 }

@@ -1,4 +1,5 @@
-//! The baseline of the kernels: one thread, plain loops and plain calls.
+//! The baseline of the kernels: one thread, plain loops and plain calls. With loop bodies in C it is the baseline of
+//! OpenMP.
 
 use std::hint::black_box;
 use std::ops::Range;
@@ -7,22 +8,13 @@ use crate::kernels::join::InOrder;
 use crate::kernels::joins::Tree;
 use crate::kernels::recursion::Recursion;
 use crate::kernels::roots::sum_of_roots;
-use crate::kernels::{jacobi, triad};
 use crate::runtimes::loops::Loops;
 use crate::runtimes::tasks::Tasks;
 use crate::runtimes::{Runtime, TeamBody};
-use crate::system::cpus;
 
-pub(crate) struct Sequential;
+pub(crate) struct Sequential<const IN_C: bool>;
 
-impl Sequential {
-    pub(crate) fn host<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> T {
-        cpus::pin(cpus[0]);
-        work(&mut Self)
-    }
-}
-
-impl Runtime for Sequential {
+impl<const IN_C: bool> Runtime for Sequential<IN_C> {
     fn threads(&self) -> usize {
         1
     }
@@ -31,43 +23,24 @@ impl Runtime for Sequential {
         body(0);
     }
 
-    fn sums(&mut self, times: u64) -> f64 {
-        (0..times).map(|_| black_box(1.0)).sum()
-    }
-
-    fn triads(&mut self, times: u64, arrays: &mut triad::Triad) {
-        for _ in 0..times {
-            // Without this the compiler would see that running it once is enough.
-            let arrays = black_box(&mut *arrays);
-            triad::triad(&mut arrays.a, &arrays.b, &arrays.c);
-        }
+    fn blocks_in_region<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
+        self.blocks(len, body);
     }
 
     /// Alone there is nobody to wait for.
-    fn one_region(&mut self, body: &impl TeamBody) -> Result<(), String> {
+    fn one_region(&mut self, body: &impl TeamBody) {
         self.region_by_barrier(|| (), body);
-        Ok(())
     }
 
     /// The baseline: each caller does its own work.
-    fn sum_of_roots(&self, numbers: &[f64]) -> Result<f64, String> {
-        Ok(sum_of_roots(numbers))
-    }
-
-    fn jacobi_one_region(&mut self, steps: u64, plates: &mut jacobi::Plates) -> Result<(), String> {
-        self.jacobi(steps, plates);
-        Ok(())
-    }
-
-    fn jacobi(&mut self, steps: u64, plates: &mut jacobi::Plates) {
-        for step in 0..steps {
-            let (from, to) = plates.for_step(step);
-            jacobi::sweep(&mut to[jacobi::cells_of(&(0..jacobi::SIDE))], from, 0..jacobi::SIDE);
-        }
+    fn sum_of_roots(&self, numbers: &[f64]) -> f64 {
+        sum_of_roots(numbers)
     }
 }
 
-impl Loops for Sequential {
+impl<const IN_C: bool> Loops for Sequential<IN_C> {
+    const IN_C: bool = IN_C;
+
     fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
         // Without this the compiler would see where running it once is enough.
         body(black_box(0..len));
@@ -87,14 +60,14 @@ impl Loops for Sequential {
     }
 }
 
-impl Tasks for Sequential {
-    fn recurse(&mut self, recursion: Recursion<'_>) -> Result<u64, String> {
-        Ok(match recursion {
+impl<const IN_C: bool> Tasks for Sequential<IN_C> {
+    fn recurse(&mut self, recursion: Recursion<'_>) -> u64 {
+        match recursion {
             Recursion::Fib(n) => fib(n),
             // Without this the compiler would see that running it once is enough.
             Recursion::Sums { tree, times } => (0..times).map(|_| sum(black_box(tree))).sum(),
             other => other.by(&mut InOrder),
-        })
+        }
     }
 }
 
@@ -115,11 +88,11 @@ mod tests {
 
     #[test]
     fn plain_calls() {
-        joins_are_right(&mut Sequential);
+        joins_are_right(&mut Sequential::<false>);
     }
 
     #[test]
     fn plain_loops() {
-        loops_are_right(&mut Sequential);
+        loops_are_right(&mut Sequential::<false>);
     }
 }

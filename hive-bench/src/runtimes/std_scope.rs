@@ -12,14 +12,10 @@ use crate::runtimes::tasks::Tasks;
 use crate::runtimes::{Runtime, TeamBody};
 
 pub(crate) struct StdScope {
-    threads: usize,
+    pub(crate) threads: usize,
 }
 
 impl StdScope {
-    pub(crate) fn host<T>(threads: usize, work: impl FnOnce(&mut Self) -> T) -> T {
-        work(&mut Self { threads })
-    }
-
     /// A number of each thread, added up.
     fn sum_of(&self, number: impl Fn(usize) -> f64 + Sync) -> f64 {
         let number = &number;
@@ -52,30 +48,24 @@ impl Runtime for StdScope {
         (0..times).map(|_| self.sum_of(number)).sum()
     }
 
-    fn barriers(&mut self, times: u64) -> Result<(), String> {
+    fn barriers(&mut self, times: u64) {
         let barrier = Barrier::new(self.threads);
         self.region(self.threads, |_| {
             for _ in 0..times {
                 barrier.wait();
             }
         });
-        Ok(())
     }
 
-    fn one_region(&mut self, body: &impl TeamBody) -> Result<(), String> {
+    fn one_region(&mut self, body: &impl TeamBody) {
         let barrier = Barrier::new(self.threads);
-        let wait = || {
-            barrier.wait();
-        };
-        self.region_by_barrier(wait, body);
-        Ok(())
+        self.region_by_barrier(|| _ = barrier.wait(), body);
     }
 }
 
 impl Loops for StdScope {
     fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
-        let threads = self.threads;
-        self.region(threads, |id| body(split(id, threads, len)));
+        self.blocks_in_region(len, body);
     }
 
     fn dynamic<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, chunk: usize, body: F) {
@@ -103,6 +93,6 @@ mod tests {
 
     #[test]
     fn loops() {
-        StdScope::host(3, loops_are_right);
+        loops_are_right(&mut StdScope { threads: 3 });
     }
 }

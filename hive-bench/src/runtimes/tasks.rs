@@ -1,33 +1,33 @@
 //! Tasks, behind one interface: joins, scopes and spawns, each as the documentation of the runtime says. A runtime that
-//! lacks one returns an error; `RuntimeId::can` keeps such pairs out of the plan.
+//! lacks one does nothing else; `RuntimeId::can` keeps such pairs out of the plan.
 
 use std::hint;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::kernels::recursion::Recursion;
-use crate::runtimes::CANNOT;
+use crate::runtimes::cannot;
 
 /// A team that is up and running, with the calling thread in the place that the runtime has for it.
 pub(crate) trait Tasks {
     /// The number that a recursion ends in, by the runtime's joins.
-    fn recurse(&mut self, _recursion: Recursion<'_>) -> Result<u64, String> {
-        Err(CANNOT.to_owned())
+    fn recurse(&mut self, _recursion: Recursion<'_>) -> u64 {
+        cannot()
     }
 
     /// One thread spawns so many tasks, each of which calls `task`; returns when all have run.
-    fn spawn_from_one<F: Fn() + Copy + Send + Sync>(&mut self, _tasks: u64, _task: F) -> Result<(), String> {
-        Err(CANNOT.to_owned())
+    fn spawn_from_one<F: Fn() + Copy + Send + Sync>(&mut self, _tasks: u64, _task: F) {
+        cannot()
     }
 
     /// Each thread at once spawns so many tasks; returns when all have run.
-    fn spawn_from_all<F: Fn() + Copy + Send + Sync>(&mut self, _tasks_each: u64, _task: F) -> Result<(), String> {
-        Err(CANNOT.to_owned())
+    fn spawn_from_all<F: Fn() + Copy + Send + Sync>(&mut self, _tasks_each: u64, _task: F) {
+        cannot()
     }
 
     /// Spawns a task from outside of the team. No thread of the runtime waits for it.
-    fn spawn_outside<F: FnOnce() + Send + 'static>(&mut self, _task: F) -> Result<(), String> {
-        Err(CANNOT.to_owned())
+    fn spawn_outside<F: FnOnce() + Send + 'static>(&mut self, _task: F) {
+        cannot()
     }
 }
 
@@ -73,7 +73,7 @@ pub(crate) mod tests {
     /// They come out right.
     pub(crate) fn joins_are_right(team: &mut impl Tasks) {
         for recursion in recursions(&Tree::full(6)) {
-            assert_eq!(team.recurse(recursion), Ok(recursion.by(&mut InOrder)));
+            assert_eq!(team.recurse(recursion), recursion.by(&mut InOrder));
         }
     }
 
@@ -82,15 +82,15 @@ pub(crate) mod tests {
         let task = || {
             runs.fetch_add(1, Ordering::Relaxed);
         };
-        team.spawn_from_one(100, task).unwrap();
+        team.spawn_from_one(100, task);
         assert_eq!(runs.load(Ordering::Relaxed), 100);
-        team.spawn_from_all(50, task).unwrap();
+        team.spawn_from_all(50, task);
         assert_eq!(runs.load(Ordering::Relaxed), 200);
     }
 
     pub(crate) fn posts_arrive(team: &mut impl Tasks) {
         let (sender, receiver) = std::sync::mpsc::channel();
-        team.spawn_outside(move || sender.send(17).unwrap()).unwrap();
+        team.spawn_outside(move || sender.send(17).unwrap());
         assert_eq!(receiver.recv(), Ok(17));
     }
 

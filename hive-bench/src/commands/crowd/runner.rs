@@ -57,7 +57,7 @@ fn measure(job: &Job) -> Result<Measured, String> {
             ForkUnionPool::host_default(threads, |pool| job.repeat(|| pool.sum(black_box(job.indices), sum_of_indices)))
         }
         #[cfg(not(feature = "forkunion"))]
-        Way::ForkUnion => Err(crate::runtimes::CANNOT.to_owned()),
+        Way::ForkUnion => crate::runtimes::cannot(),
         Way::ParFor | Way::ParReduce | Way::Spmd | Way::ParForUnbound => with_hive(job),
     }
 }

@@ -3,12 +3,12 @@
 
 use std::collections::HashSet;
 use std::thread;
-use std::time::Instant;
 
 use hive::{BarrierShape, Hive, Pin, Place, Shrink};
 use serde::Serialize;
 
-use crate::measure::timing::{batches, nanoseconds, try_batches, try_nanoseconds};
+use crate::cases::regions::{Resizes, resize};
+use crate::measure::timing::batches;
 use crate::record::Budget;
 use crate::runtimes::Runtime;
 use crate::runtimes::hive::HiveTeam;
@@ -23,8 +23,6 @@ const HIVES: [(Shrink, BarrierShape); 6] = [
     (Shrink::Compact, BarrierShape::Cluster),
     (Shrink::Compact, BarrierShape::Node),
 ];
-/// Regions of all before each shrink: the bees are awake, as in a program that is at work.
-const REGIONS_BETWEEN: u64 = 20;
 
 /// The costs of a hive of all CPUs that has shrunk to so many bees. Times are medians, in nanoseconds.
 #[derive(Clone, Debug, Serialize)]
@@ -85,12 +83,13 @@ fn of_hive(order: Shrink, shape: BarrierShape, sizes: &[usize], most: usize) -> 
 /// The costs of the bees at these places, in a hive that has all its bees before and afterwards.
 fn cost(team: &mut HiveTeam, [order, shape]: [String; 2], places: &[Option<Place>]) -> Result<Cost, String> {
     let (all, bees) = (team.hive.bees(), places.len());
-    let resize = if bees < all { Some(resizes(team, all, bees)?) } else { None };
+    let resizes = if bees < all { Some(resize(team, bees, &Budget::QUICK)?) } else { None };
     team.resize_and_wait(bees)?;
     team.threads = bees;
     let regions = batches(&Budget::QUICK, |times| team.empty_regions(bees, times));
-    let barriers = try_batches(&Budget::QUICK, |times| team.barriers(times))?;
+    let barriers = batches(&Budget::QUICK, |times| team.barriers(times));
     team.resize_and_wait(all)?;
+    team.threads = all;
     let bound = || places.iter().flatten();
     Ok(Cost {
         order,
@@ -101,22 +100,12 @@ fn cost(team: &mut HiveTeam, [order, shape]: [String; 2], places: &[Option<Place
         caches: bound().filter_map(Place::cluster).collect::<HashSet<_>>().len(),
         region_ns: middle(&regions),
         barrier_ns: middle(&barriers),
-        resize,
+        resize: resizes.map(|Resizes { shrinks, first_regions, grows }| Resize {
+            shrink_ns: middle(&shrinks),
+            first_region_ns: middle(&first_regions),
+            grow_ns: middle(&grows),
+        }),
     })
-}
-
-/// Shrinks and grows in turn, for a while.
-fn resizes(team: &mut HiveTeam, all: usize, bees: usize) -> Result<Resize, String> {
-    let [mut shrinks, mut regions, mut grows] = [const { Vec::new() }; 3];
-    let begin = Instant::now();
-    while shrinks.is_empty() || begin.elapsed() < Budget::QUICK.batch_time() {
-        team.empty_regions(all, REGIONS_BETWEEN);
-        shrinks.push(try_nanoseconds(|| team.resize_and_wait(bees))?);
-        regions.push(nanoseconds(|| team.empty_regions(bees, 1)));
-        let back = try_nanoseconds(|| team.resize_and_wait(all))?;
-        grows.push(back + nanoseconds(|| team.empty_regions(all, 1)));
-    }
-    Ok(Resize { shrink_ns: middle(&shrinks), first_region_ns: middle(&regions), grow_ns: middle(&grows) })
 }
 
 fn middle(samples: &[f64]) -> f64 {

@@ -99,21 +99,30 @@ impl System {
         self.scalars = Scalars::of(&self.b);
     }
 
+    /// So many iterations from where the system is, in the runtime's best form. An error when the matrix turns out not
+    /// to be positive definite.
+    pub(crate) fn solve<R: Runtime + Loops>(&mut self, by: &mut R, iterations: u64) -> Result<(), String> {
+        if R::IN_C {
+            self.in_one_region::<true>(by, iterations)
+        } else if R::SOLVES_IN_ONE_REGION {
+            self.in_one_region::<false>(by, iterations)
+        } else {
+            self.by_loops(by, iterations)
+        }
+    }
+
     /// For runtimes whose regions are loops: three loops in each iteration, two of them with a sum.
-    pub(crate) fn by_loops(&mut self, by: &mut impl Loops, iterations: u64) -> Result<(), String> {
+    pub(super) fn by_loops(&mut self, by: &mut impl Loops, iterations: u64) -> Result<(), String> {
         for _ in 0..iterations {
             let (blocks, mut scalars) = (self.placed.blocks(), self.scalars);
             let shares = self.shares();
             // SAFETY: a loop hands out each block once, and has ended when the next begins.
-            #[expect(unsafe_code, reason = "several threads write the vectors")]
             let pq = by.sum(blocks, |blocks| blocks.map(|block| unsafe { shares.multiply::<false>(block) }).sum());
             let step = scalars.step(pq).ok_or_else(|| scalars.breakdown(pq))?;
             // SAFETY: as above.
-            #[expect(unsafe_code, reason = "several threads write the vectors")]
             let rr = by.sum(blocks, |blocks| blocks.map(|block| unsafe { shares.advance::<false>(block, step) }).sum());
             let kept = scalars.next_iteration(rr);
             // SAFETY: as above.
-            #[expect(unsafe_code, reason = "several threads write the vectors")]
             by.blocks(blocks, |blocks| blocks.for_each(|block| unsafe { shares.redirect::<false>(block, kept) }));
             self.scalars = scalars;
         }
@@ -121,14 +130,10 @@ impl System {
     }
 
     /// For runtimes with a barrier: all iterations in one region, with the steps in Rust or in C.
-    pub(crate) fn in_one_region<const IN_C: bool>(
-        &mut self,
-        team: &mut impl Runtime,
-        iterations: u64,
-    ) -> Result<(), String> {
+    fn in_one_region<const IN_C: bool>(&mut self, team: &mut impl Runtime, iterations: u64) -> Result<(), String> {
         let begin = self.scalars;
         let all = Iterations::<IN_C> { shares: self.shares(), begin, iterations, end: Mutex::new(Ok(begin)) };
-        team.one_region(&all)?;
+        team.one_region(&all);
         self.scalars = all.end.into_inner().expect("nobody panics with it")?;
         Ok(())
     }
@@ -153,7 +158,6 @@ struct Iterations<'a, const IN_C: bool> {
     end: Mutex<Result<Scalars, String>>,
 }
 
-#[expect(unsafe_code, reason = "several threads write the vectors")]
 impl<const IN_C: bool> TeamBody for Iterations<'_, IN_C> {
     unsafe fn run(&self, thread: &impl TeamThread) {
         // SAFETY: the caller's promise. A system has a block for each thread, and nobody else uses the vectors.
@@ -178,7 +182,6 @@ struct Shares<'a> {
 const LANES: usize = 4;
 
 /// The steps of an iteration, each in one block of rows, in Rust or in C.
-#[expect(unsafe_code, reason = "several threads write the vectors, and loops in C")]
 impl Shares<'_> {
     /// `q = A p` in a block; its part of `p . q`.
     ///
@@ -189,7 +192,7 @@ impl Shares<'_> {
             // SAFETY: the caller's promise.
             return unsafe { hb_multiply_and_dot_part(&self.matrix(), &self.vectors(), block) };
         }
-        let (rows, matrix) = (self.placed.rows(block), self.placed.matrix());
+        let (rows, matrix) = (self.placed.rows(block), &self.placed.matrix);
         // SAFETY: the caller's promise.
         let p = unsafe { self.p.shared(0..matrix.columns()) };
         // SAFETY: the caller's promise.
@@ -313,8 +316,9 @@ fn subtract(r: &mut [f64], step: f64, q: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::kernel::Kernels;
     use crate::matrix::{Entry, Laplacian, Symmetry};
+    #[cfg(openmp_compiled)]
+    use crate::runtimes::hive::tests::with_team;
     use crate::runtimes::sequential::Sequential;
     use crate::runtimes::std_scope::StdScope;
 
@@ -322,9 +326,9 @@ mod tests {
     fn two_steps_solve_a_system_of_two() {
         let entries = [(0, 0, 4.0), (1, 0, 1.0), (1, 1, 3.0)].map(|(row, column, value)| Entry { row, column, value });
         let matrix = Csr::from_entries(2, 2, Symmetry::Symmetric, &entries);
-        let mut system = System::new(&mut Sequential, &matrix);
+        let mut system = System::new(&mut Sequential::<false>, &matrix);
         assert_eq!(system.b, [5.0, 4.0]);
-        system.by_loops(&mut Sequential, 2).unwrap();
+        system.by_loops(&mut Sequential::<false>, 2).unwrap();
         assert!(system.x.iter().all(|x| (x - 1.0).abs() < 1e-15), "{:?}", system.x);
         assert_eq!(system.scalars.done, 2);
     }
@@ -332,8 +336,8 @@ mod tests {
     #[test]
     fn a_solved_system_stays_solved() {
         let matrix = Laplacian::new(3).matrix();
-        let mut system = System::new(&mut Sequential, &matrix);
-        system.by_loops(&mut Sequential, 1000).unwrap();
+        let mut system = System::new(&mut Sequential::<false>, &matrix);
+        system.by_loops(&mut Sequential::<false>, 1000).unwrap();
         assert!(system.x.iter().all(|x| (x - 1.0).abs() < 1e-14), "{:?}", system.x);
         assert_eq!(system.scalars.done, 1000);
     }
@@ -343,7 +347,7 @@ mod tests {
         let of = |diagonal: [f64; 2]| {
             let entries = [0, 1].map(|row| Entry { row, column: row, value: diagonal[row as usize] });
             let matrix = Csr::from_entries(2, 2, Symmetry::Symmetric, &entries);
-            System::new(&mut Sequential, &matrix).by_loops(&mut Sequential, 5)
+            System::new(&mut Sequential::<false>, &matrix).by_loops(&mut Sequential::<false>, 5)
         };
         of([1.0, 2.0]).unwrap();
         let error = of([1.0, -2.0]).unwrap_err();
@@ -356,15 +360,31 @@ mod tests {
     #[test]
     fn loops_and_one_region_come_to_the_same() {
         let matrix = Laplacian::new(12).matrix();
-        StdScope::host(3, |team| {
-            let (mut loops, mut region) = (System::new(team, &matrix), System::new(team, &matrix));
-            loops.by_loops(team, 9).unwrap();
-            team.solve(&mut region, 4).unwrap();
-            team.solve(&mut region, 5).unwrap();
-            assert_eq!(loops.x, region.x);
-            assert_eq!(loops.r, region.r);
-            assert_eq!(loops.scalars, region.scalars);
+        let team = &mut StdScope { threads: 3 };
+        let (mut loops, mut region) = (System::new(team, &matrix), System::new(team, &matrix));
+        loops.by_loops(team, 9).unwrap();
+        region.solve(team, 4).unwrap();
+        region.solve(team, 5).unwrap();
+        assert_eq!(loops.x, region.x);
+        assert_eq!(loops.r, region.r);
+        assert_eq!(loops.scalars, region.scalars);
+    }
+
+    #[cfg(openmp_compiled)]
+    #[test]
+    fn steps_in_c_solve() {
+        let matrix = Laplacian::new(13).matrix();
+        with_team::<true, _>(|team| {
+            let mut system = System::new(team, &matrix);
+            system.solve(team, 600).unwrap();
+            system.solve(team, 400).unwrap();
+            assert_eq!(system.scalars.done, 1000);
+            system.check(1e-12).unwrap();
         });
+        let entry = |place: u32, value: f64| Entry { row: place, column: place, value };
+        let matrix = Csr::from_entries(2, 2, Symmetry::Symmetric, &[entry(0, 1.0), entry(1, -2.0)]);
+        let error = System::new(&mut Sequential::<true>, &matrix).solve(&mut Sequential::<true>, 5).unwrap_err();
+        assert!(error.contains("iteration 1: p.Ap is -7e0"), "{error}");
     }
 
     #[test]

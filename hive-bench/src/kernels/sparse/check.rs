@@ -24,8 +24,8 @@ const REST: f64 = 1e-9;
 
 /// The largest error that may be left after so many iterations, relative to the first error.
 pub(crate) fn largest_error(matrix: &Csr, iterations: u64) -> Result<f64, String> {
-    let mut system = System::new(&mut Sequential, matrix);
-    system.by_loops(&mut Sequential, iterations * 9 / 10)?;
+    let mut system = System::new(&mut Sequential::<false>, matrix);
+    system.by_loops(&mut Sequential::<false>, iterations * 9 / 10)?;
     match system.error() {
         error if error.is_finite() => Ok(error),
         _ => Err("conjugate gradients came to nothing: the matrix is not positive definite, or its numbers overflow"
@@ -54,7 +54,7 @@ impl System {
 
     /// How far `r` and `b - A x` are apart, of `|A| |x| + |b|`.
     fn residuals_apart(&self) -> f64 {
-        let matrix = self.placed.matrix();
+        let matrix = &self.placed.matrix;
         let apart =
             norm(self.b.iter().zip(&self.r).zip(matrix.product(&self.x)).map(|((b, r), product)| b - product - r));
         let scale = matrix.largest_row() * norm(self.x.iter().copied()) + norm(self.b.iter().copied());
@@ -65,7 +65,7 @@ impl System {
     /// NaN if the matrix defines no norm.
     fn error(&self) -> f64 {
         let error: Vec<f64> = self.x.iter().map(|x| 1.0 - x).collect();
-        let products = self.placed.matrix().product(&error);
+        let products = self.placed.matrix.product(&error);
         let energy: f64 = products.iter().zip(&error).map(|(product, error)| product * error).sum();
         let first: f64 = self.b.iter().sum();
         let nothing_but_rounding = energy <= 0.0 && energy >= -REST * REST * first;
@@ -80,7 +80,6 @@ fn norm(numbers: impl Iterator<Item = f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::kernel::Kernels;
     use crate::matrix::{Entry, Laplacian, Symmetry};
     use crate::runtimes::std_scope::StdScope;
 
@@ -103,11 +102,10 @@ mod tests {
     }
 
     fn solved(matrix: &Csr, threads: usize) -> System {
-        StdScope::host(threads, |team| {
-            let mut system = System::new(team, matrix);
-            team.solve(&mut system, ITERATIONS).unwrap();
-            system
-        })
+        let team = &mut StdScope { threads };
+        let mut system = System::new(team, matrix);
+        system.solve(team, ITERATIONS).unwrap();
+        system
     }
 
     #[test]
@@ -137,11 +135,11 @@ mod tests {
     fn wrong_steps_are_found() {
         let [grid, ..] = matrices();
         let largest = largest_error(&grid, ITERATIONS).unwrap();
-        let mut system = System::new(&mut Sequential, &grid);
+        let mut system = System::new(&mut Sequential::<false>, &grid);
         for _ in 0..ITERATIONS {
             // As if the part of r . r of one thread had been lost.
             system.scalars.rr *= 0.9;
-            system.by_loops(&mut Sequential, 1).unwrap();
+            system.by_loops(&mut Sequential::<false>, 1).unwrap();
         }
         let error = system.check(largest).unwrap_err();
         assert!(error.contains("after 30 iterations the error is"), "{error}");

@@ -8,7 +8,7 @@ use crate::runtimes::Runtime;
 
 /// A matrix and its blocks of rows, one a thread.
 pub(crate) struct Placed {
-    matrix: Csr,
+    pub(super) matrix: Csr,
     /// Where each block begins, and where the last one ends.
     bounds: Vec<usize>,
 }
@@ -25,10 +25,6 @@ impl Placed {
         Self { matrix: Csr::from_arrays(matrix.columns(), starts, indices, values), bounds }
     }
 
-    pub(crate) const fn matrix(&self) -> &Csr {
-        &self.matrix
-    }
-
     pub(crate) const fn blocks(&self) -> usize {
         self.bounds.len() - 1
     }
@@ -36,11 +32,6 @@ impl Placed {
     /// The rows of a block.
     pub(crate) fn rows(&self, block: usize) -> Range<usize> {
         self.bounds[block]..self.bounds[block + 1]
-    }
-
-    /// Where each block begins, and where the last one ends.
-    pub(crate) fn bounds(&self) -> &[usize] {
-        &self.bounds
     }
 
     /// A vector with a number for each row, touched first by the thread that has the row.
@@ -70,8 +61,8 @@ pub(super) struct Matrix {
 
 impl Matrix {
     pub(super) fn of(placed: &Placed) -> Self {
-        let matrix = placed.matrix();
-        let [bounds, starts] = [placed.bounds(), matrix.starts()].map(<[usize]>::as_ptr);
+        let matrix = &placed.matrix;
+        let [bounds, starts] = [&placed.bounds[..], matrix.starts()].map(<[usize]>::as_ptr);
         let (indices, values) = (matrix.indices().as_ptr(), matrix.values().as_ptr());
         Self { blocks: placed.blocks(), bounds, starts, indices, values }
     }
@@ -86,7 +77,6 @@ pub(super) struct Vectors {
     pub(super) q: *mut f64,
 }
 
-#[expect(unsafe_code, reason = "functions in C")]
 unsafe extern "C" {
     pub(super) fn hb_multiply_part(matrix: *const Matrix, x: *const f64, y: *mut f64, begin: usize, end: usize);
     pub(super) fn hb_multiply_and_dot_part(matrix: *const Matrix, vectors: *const Vectors, block: usize) -> f64;
@@ -126,12 +116,11 @@ mod tests {
     fn the_copy_is_the_same_matrix() {
         let matrix = Laplacian::new(7).matrix();
         for threads in [1, 2, 5] {
-            StdScope::host(threads, |team| {
-                let placed = Placed::new(team, &matrix);
-                assert_eq!(placed.matrix(), &matrix);
-                assert_eq!(placed.blocks(), threads);
-                assert_eq!(placed.vector(team, |row| row as f64 / 2.0)[48], 24.0);
-            });
+            let team = &mut StdScope { threads };
+            let placed = Placed::new(team, &matrix);
+            assert_eq!(placed.matrix, matrix);
+            assert_eq!(placed.blocks(), threads);
+            assert_eq!(placed.vector(team, |row| row as f64 / 2.0)[48], 24.0);
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use super::Placed;
 use super::placed::{Matrix, hb_multiply_part};
+use crate::kernels::check_all;
 use crate::kernels::disjoint::Disjoint;
 use crate::kernels::kernel::{Kernel, checksum};
 use crate::matrix::Csr;
@@ -27,36 +28,31 @@ impl Product {
 
 impl Kernel for Product {
     /// Products.
-    fn step<const IN_C: bool>(&mut self, by: &mut impl Loops) {
+    fn step<L: Loops>(&mut self, by: &mut L) {
         let Self { placed, x, y } = self;
         let y = Disjoint::new(y);
         by.blocks(placed.blocks(), |blocks| {
-            if IN_C {
+            if L::IN_C {
                 let matrix = Matrix::of(placed);
                 // SAFETY: a matrix with its blocks, and vectors with a number for each column and for each row; a
                 // loop hands out each block once.
-                #[expect(unsafe_code, reason = "a loop in C")]
                 return unsafe {
                     hb_multiply_part(&raw const matrix, x.as_ptr(), y.pointer(), blocks.start, blocks.end)
                 };
             }
             for rows in blocks.map(|block| placed.rows(block)) {
                 // SAFETY: a loop hands out each block once.
-                #[expect(unsafe_code, reason = "several threads write one array")]
                 let part = unsafe { y.part(rows.clone()) };
-                placed.matrix().multiply(part, x, rows);
+                placed.matrix.multiply(part, x, rows);
             }
         });
     }
 
     /// Whether the last product is right.
     fn answer(&self) -> Result<u64, String> {
-        let expected = self.placed.matrix().product(&self.x);
-        let wrong = (0..expected.len()).find(|&row| self.y[row].to_bits() != expected[row].to_bits());
-        match wrong {
-            Some(row) => Err(format!("wrong answer: y[{row}] is {}, not {}", self.y[row], expected[row])),
-            None => Ok(checksum(self.y.iter().map(|y| y.to_bits()))),
-        }
+        let expected = self.placed.matrix.product(&self.x);
+        check_all("y of row", &self.y, |row| expected[row])?;
+        Ok(checksum(self.y.iter().map(|y| y.to_bits())))
     }
 }
 
@@ -71,14 +67,13 @@ mod tests {
     #[test]
     fn everybody_comes_to_the_same_answer() {
         let matrix = Laplacian::new(9).matrix();
-        answers_agree(|| Product::new(&mut Sequential, &matrix), 2);
-        StdScope::host(3, |team| {
-            let mut product = Product::new(team, &matrix);
-            assert!(product.answer().unwrap_err().contains("y[0] is NaN"));
-            product.run::<false>(team, 1);
-            product.answer().unwrap();
-            product.y[80] += 1.0;
-            assert!(product.answer().unwrap_err().contains("y[80]"));
-        });
+        answers_agree(|| Product::new(&mut Sequential::<false>, &matrix), 2);
+        let team = &mut StdScope { threads: 3 };
+        let mut product = Product::new(team, &matrix);
+        assert!(product.answer().unwrap_err().contains("y of row 0 is NaN"));
+        product.run(team, 1);
+        product.answer().unwrap();
+        product.y[80] += 1.0;
+        assert!(product.answer().unwrap_err().contains("y of row 80"));
     }
 }

@@ -7,13 +7,11 @@ use std::ops::Range;
 use super::expect_library;
 use crate::catalog::RuntimeId;
 use crate::catalog::{Construct, ITERATIONS};
-use crate::kernels::kernel::{Kernel, Kernels};
 use crate::kernels::recursion::Recursion;
-use crate::kernels::sparse::System;
-use crate::runtimes::constructs::{Delay, check};
+use crate::runtimes::constructs::Delay;
 use crate::runtimes::loops::Loops;
 use crate::runtimes::tasks::Tasks;
-use crate::runtimes::{CANNOT, Runtime, TeamBody};
+use crate::runtimes::{Runtime, TeamBody, cannot};
 
 /// The body of a loop: context, begin and end of a part.
 type Part = extern "C" fn(*const c_void, usize, usize);
@@ -99,28 +97,27 @@ extern "C" fn sum_of_part<F: Fn(Range<usize>) -> f64 + Sync>(body: *const c_void
     body(begin..end)
 }
 
-/// A team for loops.
-struct Team(c_int);
+impl Loops for OpenMp {
+    const IN_C: bool = true;
 
-impl Loops for Team {
     fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
         // SAFETY: `part::<F>` gets the closure it expects, and the call returns when all threads are done with it.
-        unsafe { hb_blocks(self.0, len, part::<F>, (&raw const body).cast()) };
+        unsafe { hb_blocks(self.size(), len, part::<F>, (&raw const body).cast()) };
     }
 
     fn dynamic<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, chunk: usize, body: F) {
         // SAFETY: as above.
-        unsafe { hb_dynamic(self.0, len, chunk, part::<F>, (&raw const body).cast()) };
+        unsafe { hb_dynamic(self.size(), len, chunk, part::<F>, (&raw const body).cast()) };
     }
 
     fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64 {
         // SAFETY: as above.
-        unsafe { hb_sum(self.0, len, sum_of_part::<F>, (&raw const body).cast()) }
+        unsafe { hb_sum(self.size(), len, sum_of_part::<F>, (&raw const body).cast()) }
     }
 
     fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, chunk: usize, body: F) -> f64 {
         // SAFETY: as above.
-        unsafe { hb_dynamic_sum(self.0, len, chunk, sum_of_part::<F>, (&raw const body).cast()) }
+        unsafe { hb_dynamic_sum(self.size(), len, chunk, sum_of_part::<F>, (&raw const body).cast()) }
     }
 }
 
@@ -146,53 +143,38 @@ impl Runtime for OpenMp {
         hb_alternate(self.size(), pairs);
     }
 
-    fn barriers(&mut self, times: u64) -> Result<(), String> {
+    fn barriers(&mut self, times: u64) {
         hb_barriers(self.size(), times);
-        Ok(())
     }
 
-    fn one_region(&mut self, body: &impl TeamBody) -> Result<(), String> {
+    fn one_region(&mut self, body: &impl TeamBody) {
         self.region_by_barrier(|| hb_barrier(), body);
-        Ok(())
     }
 
-    fn constructs(&mut self, construct: Construct, times: u64, delay: Delay) -> Result<(), String> {
+    fn constructs(&mut self, construct: Construct, times: u64, delay: Delay) -> f64 {
         let iterations = self.threads as u64 * ITERATIONS;
         // SAFETY: numbers, and a function that may be called by any thread.
-        let total =
-            unsafe { hb_constructs(self.size(), construct as c_int, times, delay.wait, delay.length, iterations) };
-        if construct == Construct::Reduction { check(total, times, self.threads) } else { Ok(()) }
-    }
-}
-
-impl Kernels for OpenMp {
-    fn run(&mut self, kernel: &mut impl Kernel, steps: u64) {
-        kernel.run::<true>(&mut Team(self.size()), steps);
-    }
-
-    fn solve(&mut self, system: &mut System, iterations: u64) -> Result<(), String> {
-        system.in_one_region::<true>(self, iterations)
+        unsafe { hb_constructs(self.size(), construct as c_int, times, delay.wait, delay.length, iterations) }
     }
 }
 
 impl Tasks for OpenMp {
-    fn recurse(&mut self, recursion: Recursion<'_>) -> Result<u64, String> {
+    fn recurse(&mut self, recursion: Recursion<'_>) -> u64 {
         match recursion {
-            Recursion::Fib(n) => Ok(hb_fib(self.size(), n)),
-            Recursion::Search(root) if root.children() == 0 => Ok(1),
+            Recursion::Fib(n) => hb_fib(self.size(), n),
+            Recursion::Search(root) if root.children() == 0 => 1,
             Recursion::Search(root) => {
                 let (hash, depth) = root.parts();
-                Ok(1 + hb_search(self.size(), hash, depth, root.children()))
+                1 + hb_search(self.size(), hash, depth, root.children())
             }
-            _ => Err(CANNOT.to_owned()),
+            _ => cannot(),
         }
     }
 
-    fn spawn_from_one<F: Fn() + Copy + Send + Sync>(&mut self, tasks: u64, task: F) -> Result<(), String> {
+    fn spawn_from_one<F: Fn() + Copy + Send + Sync>(&mut self, tasks: u64, task: F) {
         let body = move |_| task();
         // SAFETY: each task gets the closure that it expects, and all have run when the call returns.
         unsafe { hb_spawn(self.size(), tasks, of_type(&body), (&raw const body).cast()) };
-        Ok(())
     }
 }
 
