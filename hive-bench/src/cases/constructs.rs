@@ -3,11 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Samples, check};
-use crate::catalog::Construct;
+use crate::catalog::{Construct, Delay, work};
 use crate::measure::timing;
 use crate::record::{Budget, Job, Measured};
 use crate::runtimes::Runtime;
-use crate::runtimes::constructs::{Delay, work};
 use crate::stats::median;
 
 /// About a tenth of a microsecond, as in syncbench.

@@ -8,10 +8,10 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use super::{Samples, check};
+use crate::catalog::work;
 use crate::measure::timing;
 use crate::record::{Budget, Measured, Reference};
 use crate::runtimes::Runtime;
-use crate::runtimes::constructs::work;
 #[cfg(feature = "rayon-interop")]
 use crate::runtimes::hive::HiveTeam;
 #[cfg(feature = "rayon-interop")]

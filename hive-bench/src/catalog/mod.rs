@@ -51,7 +51,7 @@ mod construct;
 mod runtime;
 
 pub(crate) use case::{Case, Family, Unit};
-pub(crate) use construct::{Construct, ITERATIONS};
+pub(crate) use construct::{Construct, Delay, ITERATIONS, work};
 pub(crate) use runtime::RuntimeId;
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! The Mandelbrot set, a row a chunk: rows through its middle take many times as long as those at the edge, so threads
 //! take rows one by one.
 
-use crate::kernels::disjoint::Disjoint;
+use crate::kernels::disjoint::{Disjoint, placed};
 use crate::kernels::kernel::{Kernel, checksum};
-use crate::kernels::shares::placed;
 use crate::runtimes::{Runtime, loops::Loops};
 
 /// Rows and columns. `c/kernels/mandelbrot.c` has the same.

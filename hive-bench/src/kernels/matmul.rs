@@ -1,9 +1,8 @@
 //! A product of two matrices in tiles, which threads take one by one. The answer does not depend on which thread
 //! computes which tile, down to the last bit: every number of the product is added up in order.
 
-use crate::kernels::disjoint::Disjoint;
+use crate::kernels::disjoint::{Disjoint, placed};
 use crate::kernels::kernel::{Kernel, checksum};
-use crate::kernels::shares::placed;
 use crate::runtimes::{Runtime, loops::Loops};
 
 /// Rows and columns. `c/kernels/matmul.c` has the same.

@@ -9,7 +9,6 @@ use std::ops::Range;
 
 pub(crate) mod disjoint;
 pub(crate) mod field;
-mod graph;
 pub(crate) mod handing_out;
 pub(crate) mod jacobi;
 pub(crate) mod join;
@@ -22,11 +21,9 @@ pub(crate) mod nbody;
 pub(crate) mod recursion;
 pub(crate) mod roots;
 pub(crate) mod search;
-pub(crate) mod shares;
 pub(crate) mod sparse;
 pub(crate) mod stencil;
 pub(crate) mod stream;
-pub(crate) mod triad;
 
 /// The part of `0..len` that belongs to thread `id` of `threads`: contiguous, in the order of ids,
 /// lengths that differ by at most one.

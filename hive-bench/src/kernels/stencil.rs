@@ -4,9 +4,8 @@
 
 use std::ops::Range;
 
-use crate::kernels::disjoint::Disjoint;
+use crate::kernels::disjoint::{Disjoint, placed};
 use crate::kernels::kernel::{Kernel, checksum};
-use crate::kernels::shares::placed;
 use crate::runtimes::{Runtime, loops::Loops};
 
 /// Cells along an edge, the border not counted. `c/kernels/stencil.c` has the same.

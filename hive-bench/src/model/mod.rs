@@ -3,6 +3,7 @@
 mod costs;
 mod latency;
 mod line;
+#[cfg(feature = "hwloc")]
 mod machine;
 mod predict;
 mod shape;
@@ -49,7 +50,12 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
 
 fn forecast(arguments: &Arguments) -> Result<String, String> {
     let Arguments { machine, latency, cores, costs } = arguments;
-    let cpus = cpus::siblings_last(&machine::read(machine)?, |cpu| cpu.core.clone());
+    #[cfg(feature = "hwloc")]
+    let cpus = machine::read(machine)?;
+    #[cfg(not(feature = "hwloc"))]
+    let cpus: Vec<Place> =
+        Err(format!("--machine {machine}: this hive-bench was built without hwloc, which reads it"))?;
+    let cpus = cpus::siblings_last(&cpus, |cpu| cpu.core.clone());
     let one_way = latency::one_way(latency, &cpus)?;
     let mut rows: Vec<Row> = Vec::new();
     for size in sizes(cores, &cpus)? {

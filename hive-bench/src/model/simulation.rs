@@ -81,12 +81,8 @@ struct Simulation<'a> {
 /// If a bee waits for ever for what the others never do.
 pub(super) fn run(setting: &Setting<'_>) -> Marks {
     let cores = setting.programs.len();
-    let site = |owner: &usize| Site {
-        line: Line::new(*owner, cores),
-        queue: VecDeque::new(),
-        is_busy: false,
-        pollers: Vec::new(),
-    };
+    let site =
+        |owner: &usize| Site { line: Line::new(*owner), queue: VecDeque::new(), is_busy: false, pollers: Vec::new() };
     let mut simulation = Simulation {
         setting,
         sites: setting.lines.iter().map(site).collect(),
@@ -197,7 +193,7 @@ impl Simulation<'_> {
             Want::Copy => self.bees[bee].sample = site.line.word(word),
         }
         let pollers = std::mem::take(&mut site.pollers).into_iter();
-        let (woken, left): (Vec<usize>, _) = pollers.partition(|poller| losers.binary_search(poller).is_ok());
+        let (woken, left): (Vec<usize>, _) = pollers.partition(|poller| losers.contains(poller));
         site.pollers = left;
         woken.into_iter().for_each(|poller| self.cause(self.setting.costs.poll, Event::Resume(poller)));
     }

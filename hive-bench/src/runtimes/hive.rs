@@ -9,11 +9,10 @@ use std::time::Duration;
 
 use hive::{Bee, Builder, Hive, Pin, Reduction, Schedule, SleepProtocol, Stats};
 
-use crate::catalog::{Construct, RuntimeId};
+use crate::catalog::{Construct, Delay, RuntimeId};
 use crate::kernels::join::Join;
 use crate::kernels::recursion::Recursion;
 use crate::kernels::roots::sum_of_roots;
-use crate::runtimes::constructs::Delay;
 use crate::runtimes::loops::Loops;
 #[cfg(feature = "rayon-interop")]
 use crate::runtimes::rayon::RayonPool;

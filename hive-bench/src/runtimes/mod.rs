@@ -1,7 +1,6 @@
 //! The runtimes that are measured, behind one interface. Each file is one runtime, used as its documentation says.
 
 pub(crate) mod chili;
-pub(crate) mod constructs;
 #[cfg(feature = "forkunion")]
 pub(crate) mod forkunion;
 pub(crate) mod hive;

@@ -5,9 +5,8 @@ use std::cell::Cell;
 use std::hint::black_box;
 use std::ops::Range;
 
-use crate::catalog::Construct;
+use crate::catalog::{Construct, Delay};
 use crate::kernels::split;
-use crate::runtimes::constructs::Delay;
 use crate::runtimes::loops::Slots;
 
 /// What a runtime does that lacks what a case needs.

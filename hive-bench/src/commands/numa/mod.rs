@@ -54,7 +54,11 @@ struct Findings {
 pub(crate) fn main(arguments: &Arguments) -> Outcome {
     let (nodes, sizes) = checked(arguments).map_err(Failure::Usage)?;
     let findings = measure(arguments, &nodes, &sizes).map_err(Failure::Work)?;
-    fine_if(report(arguments, &findings).map_err(Failure::Work)?)
+    print!("{}", text(&findings));
+    if let Some(path) = &arguments.json {
+        files::write_json("--json", path, &findings).map_err(Failure::Work)?;
+    }
+    fine_if(findings.triad.iter().all(|bandwidth| bandwidth.refused.is_none()))
 }
 
 /// The nodes and the sizes of teams. An error names the flag and says what is possible.
@@ -74,15 +78,6 @@ fn measure(arguments: &Arguments, nodes: &Nodes, sizes: &[usize]) -> Result<Find
         triad: triad::measure(nodes, array_bytes as usize / size_of::<f64>(), arguments.rounds.into()),
         constructs: constructs::measure(sizes, cpus::in_order_of_use().len())?,
     })
-}
-
-/// Whether everything could be measured.
-fn report(arguments: &Arguments, findings: &Findings) -> Result<bool, String> {
-    print!("{}", text(findings));
-    if let Some(path) = &arguments.json {
-        files::write_json("--json", path, findings)?;
-    }
-    Ok(findings.triad.iter().all(|bandwidth| bandwidth.refused.is_none()))
 }
 
 fn text(findings: &Findings) -> String {

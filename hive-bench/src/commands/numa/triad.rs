@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::nodes::Nodes;
 use crate::catalog::RuntimeId;
-use crate::kernels::triad::{SCALAR, triad};
+use crate::kernels::stream::{SCALAR, triad};
 use crate::measure::timing::nanoseconds;
 use crate::runtimes::hive::HiveTeam;
 use crate::stats::Spread;

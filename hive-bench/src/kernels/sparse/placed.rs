@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::kernels::shares::placed_by;
+use crate::kernels::disjoint::placed_by;
 use crate::matrix::Csr;
 use crate::runtimes::Runtime;
 

@@ -5,8 +5,7 @@ use std::ops::Range;
 use crossbeam_utils::CachePadded;
 use hive::{Bee, Loop, Ordered, Reduction, Schedule};
 
-use crate::catalog::{Construct, ITERATIONS};
-use crate::runtimes::constructs::Delay;
+use crate::catalog::{Construct, Delay, ITERATIONS};
 
 use super::Team;
 

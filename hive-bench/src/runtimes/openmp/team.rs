@@ -5,10 +5,8 @@ use std::ffi::{CStr, c_int, c_void};
 use std::ops::Range;
 
 use super::expect_library;
-use crate::catalog::RuntimeId;
-use crate::catalog::{Construct, ITERATIONS};
+use crate::catalog::{Construct, Delay, ITERATIONS, RuntimeId};
 use crate::kernels::recursion::Recursion;
-use crate::runtimes::constructs::Delay;
 use crate::runtimes::loops::Loops;
 use crate::runtimes::tasks::Tasks;
 use crate::runtimes::{Runtime, TeamBody, cannot};
