@@ -8,8 +8,6 @@ mod kernels;
 mod matrix;
 mod measure;
 mod model;
-#[cfg(feature = "mpi")]
-mod mpi;
 mod record;
 mod report;
 mod run;

@@ -1,22 +1,28 @@
-//! `hive-bench mpi` as its users run it, by one process and by several on this machine, more of them than it has CPUs.
+//! `hive-bench-mpi` as its users run it, by one process and by several on this machine, more of them than it has CPUs.
 //! Nothing here looks at how long anything took.
 #![cfg(feature = "mpi")]
-
-mod common;
 
 use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};
 
-use common::{hive_bench, refused, stderr, stdout};
-
 /// Ranks that wait for one another for ever are ended.
 const SECONDS: &str = "120";
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_hive-bench-mpi");
 
 /// Runs so many ranks; `None` where there is no mpirun.
 fn mpirun(ranks: usize, options: &[&str], arguments: &[&str]) -> Option<Output> {
     let mut command = Command::new("timeout");
     command.args([SECONDS, "mpirun", "-n", &ranks.to_string()]).args(options);
-    command.arg(env!("CARGO_BIN_EXE_hive-bench")).arg("mpi").args(arguments);
+    command.arg(PROGRAM).args(arguments);
     // As variables, because only Open MPI has these options: more ranks than CPUs, and also where tests are root's.
     let variables = ["OMPI_MCA_rmaps_base_oversubscribe", "OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"];
     variables.iter().for_each(|name| {
@@ -49,7 +55,7 @@ fn result(output: &Output) -> [String; 2] {
 
 /// Any number of ranks, with hives of any size, come to what one process comes to.
 fn come_to_the_same(arguments: &[&str]) {
-    let alone = result(&hive_bench(&[&["mpi"], arguments, &["--bees", "1"]].concat()));
+    let alone = result(&Command::new(PROGRAM).args(arguments).args(["--bees", "1"]).output().expect("it starts"));
     for (ranks, bees) in [(1, "3"), (2, "1"), (2, "2"), (3, "1"), (4, "2")] {
         let Some(output) = mpirun(ranks, &[], &[arguments, &["--bees", bees, "--check"]].concat()) else { return };
         assert_eq!(result(&output), alone, "{ranks} ranks of {bees}");
@@ -62,14 +68,14 @@ fn come_to_the_same(arguments: &[&str]) {
 
 #[test]
 fn heat_steps_have_the_same_bits() {
-    come_to_the_same(&["jacobi", "--side", "70", "--steps", "12"]);
+    come_to_the_same(&["--side", "70", "--steps", "12"]);
 }
 
 #[test]
 fn ranks_may_have_one_row_or_none() {
-    come_to_the_same(&["jacobi", "--side", "3", "--steps", "5"]);
-    come_to_the_same(&["jacobi", "--side", "40", "--steps", "5", "--blocks", "2"]);
-    come_to_the_same(&["jacobi", "--side", "1", "--steps", "2"]);
+    come_to_the_same(&["--side", "3", "--steps", "5"]);
+    come_to_the_same(&["--side", "40", "--steps", "5", "--blocks", "2"]);
+    come_to_the_same(&["--side", "1", "--steps", "2"]);
 }
 
 #[test]
@@ -81,7 +87,7 @@ fn hives_keep_to_the_masks_that_mpirun_gives() {
         println!("skipped: needs Open MPI and two CPUs");
         return;
     }
-    let Some(output) = mpirun(2, &["--bind-to", "core"], &["jacobi", "--side", "20", "--steps", "2"]) else { return };
+    let Some(output) = mpirun(2, &["--bind-to", "core"], &["--side", "20", "--steps", "2"]) else { return };
     result(&output);
     let text = stdout(&output);
     let of_hives: Vec<_> =
@@ -99,7 +105,7 @@ fn hives_keep_to_the_masks_that_mpirun_gives() {
 
 #[test]
 fn ranks_that_share_cpus_do_not_poll() {
-    let Some(output) = mpirun(4, &[], &["jacobi", "--side", "20", "--steps", "2"]) else { return };
+    let Some(output) = mpirun(4, &[], &["--side", "20", "--steps", "2"]) else { return };
     result(&output);
     let text = stdout(&output);
     // Four ranks on more CPUs than three may have been bound to one each.
@@ -121,16 +127,17 @@ fn fails(ranks: usize, arguments: &[&str], code: i32, mentions: &[&str]) {
 
 #[test]
 fn what_goes_wrong_is_reported_once() {
-    fails(2, &["jacobi", "--bees", "0"], 2, &["rank 0: no such hive", "0 bees"]);
+    fails(2, &["--bees", "0"], 2, &["rank 0: no such hive", "0 bees"]);
     // Two programs at once: the second rank's hive cannot be, the first one's can.
-    let second = [":", "-n", "1", env!("CARGO_BIN_EXE_hive-bench"), "mpi", "jacobi", "--bees", "0"];
-    fails(1, &[&["jacobi", "--bees", "1"], &second[..]].concat(), 2, &["rank 1: no such hive"]);
+    let second = [":", "-n", "1", PROGRAM, "--bees", "0"];
+    fails(1, &[&["--bees", "1"], &second[..]].concat(), 2, &["rank 1: no such hive"]);
 }
 
 #[test]
 fn bad_usage_says_what_is_possible() {
-    refused(&["mpi", "jacobi", "--side", "0"], &["--side", "1.."]);
-    refused(&["mpi", "jacobi", "--steps", "0"], &["--steps", "1.."]);
-    refused(&["mpi", "jacobi", "--blocks", "65537"], &["--blocks", "65536"]);
-    refused(&["mpi", "euler"], &["euler"]);
+    for (flag, wrong, right) in [("--side", "0", "1.."), ("--steps", "0", "1.."), ("--blocks", "65537", "65536")] {
+        let output = Command::new(PROGRAM).args([flag, wrong]).output().expect("it starts");
+        let text = stderr(&output);
+        assert!(output.status.code() == Some(2) && text.contains(flag) && text.contains(right), "{text}");
+    }
 }

@@ -10,8 +10,6 @@ use crate::commands::numa;
 use crate::commands::topo;
 use crate::commands::{captures, compare, crowd, generate, latency, merge, numeric, report, sweep, trace};
 use crate::model;
-#[cfg(feature = "mpi")]
-use crate::mpi;
 use crate::run::{own_process, runner};
 use crate::runtimes::hive::HiveTeam;
 #[cfg(openmp_compiled)]
@@ -84,13 +82,6 @@ pub(crate) enum Command {
     Captures,
     /// Measure loops of 1 to 1,048,576 indices against the plain loop, and say where hive is at its worst
     Sweep(sweep::Arguments),
-    /// Run a solver on several processes or machines, one hive a rank: mpirun -n 4 hive-bench mpi jacobi
-    ///
-    /// Exit codes: 0 if all is well, 1 if --check found a bit that differs, 2 for bad usage.
-    /// docs/mpi.md says how to run it.
-    #[cfg(feature = "mpi")]
-    #[command(subcommand)]
-    Mpi(mpi::Problem),
     /// Measure one thing.
     #[command(hide = true)]
     Runner { job: String },
@@ -131,8 +122,6 @@ impl Command {
             Self::Numeric(arguments) => numeric::main(arguments),
             Self::Captures => captures::main(),
             Self::Sweep(arguments) => sweep::main(arguments),
-            #[cfg(feature = "mpi")]
-            Self::Mpi(problem) => mpi::main(problem),
             Self::Runner { job } => runner::main(job),
             Self::CrowdRunner { job } => crowd::runner::main(job),
             Self::NumericRunner { job } => numeric::runner::main(job),

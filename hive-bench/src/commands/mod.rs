@@ -1,5 +1,4 @@
-//! What the program does: a file or a folder for each command. `model` and `mpi` have folders of their own beside this
-//! one.
+//! What the program does: a file or a folder for each command. `model` has a folder of its own beside this one.
 
 pub(crate) mod captures;
 pub(crate) mod compare;

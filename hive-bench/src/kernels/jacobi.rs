@@ -110,7 +110,7 @@ unsafe fn sweep_part(to: &Disjoint<'_>, from: &Disjoint<'_>, rows: Range<usize>)
 }
 
 /// A row becomes the means of its cells' neighbours, but for its first and last cell.
-pub(crate) fn relax(out: &mut [f64], [up, here, down]: [&[f64]; 3]) {
+fn relax(out: &mut [f64], [up, here, down]: [&[f64]; 3]) {
     let inner = 1..out.len() - 1;
     let (left, right) = (&here[..inner.len()], &here[2..]);
     let neighbours = up[inner.clone()].iter().zip(&down[inner.clone()]).zip(left.iter().zip(right));

@@ -6,7 +6,6 @@ use std::time::Duration;
 use hive::{Hive, Pin};
 
 use super::ranks::Ranks;
-use crate::system::cpus;
 
 /// A rank's CPUs.
 #[derive(Debug, PartialEq)]
@@ -21,7 +20,7 @@ pub(super) struct Mask {
 impl Mask {
     /// Asks all ranks on this machine.
     pub(super) fn read(ranks: &Ranks) -> Self {
-        let own: Vec<u64> = cpus::in_order_of_use().into_iter().map(|cpu| cpu as u64).collect();
+        let own: Vec<u64> = core_affinity::get_core_ids().into_iter().flatten().map(|core| core.id as u64).collect();
         Self::among(&own, &ranks.gather_on_this_machine(&own))
     }
 

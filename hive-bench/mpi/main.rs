@@ -1,4 +1,5 @@
-//! `mpi`: Jacobi's method on several machines, with one hive in each rank. `docs/mpi.md` is about it.
+//! Jacobi's method on several machines, with one hive in each rank: a pattern for other programs. `docs/mpi.md` is
+//! about it.
 
 mod jacobi;
 mod mask;
@@ -6,27 +7,25 @@ mod ranks;
 mod rows;
 
 use std::fmt::Write;
+use std::hash::{DefaultHasher, Hasher};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use clap::{Args, Subcommand, value_parser};
+use ::mpi::environment::processor_name;
+use ::mpi::traits::*;
+use clap::{Parser, value_parser};
 use hive::{Hive, Pin};
 
-use crate::kernels::kernel::checksum;
-use crate::system::exit::{Failure, Outcome};
 use jacobi::Strip;
 use mask::Mask;
 use ranks::Ranks;
 
-/// Run by mpirun, or alone as the only rank.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Problem {
-    /// Heat on a square plate by Jacobi's method
-    Jacobi(Terms),
-}
-
-/// What to solve, and how.
-#[derive(Debug, Args)]
-pub(crate) struct Terms {
+/// Heat on a square plate by Jacobi's method, with one hive a rank: run by mpirun, or alone as the only rank
+///
+/// Exit codes: 0 if all is well, 1 if --check found a bit that differs, 2 for bad usage. docs/mpi.md says how to run
+/// it.
+#[derive(Debug, Parser)]
+struct Terms {
     /// Cells along an edge, the fixed border not counted
     #[arg(long, value_name = "K", default_value_t = 512, value_parser = value_parser!(u32).range(1..=1 << 20))]
     side: u32,
@@ -53,25 +52,39 @@ struct Setting<'r> {
     blocks: usize,
 }
 
+/// Why a rank ends with another code than 0.
+type Failure = (u8, String);
+
 /// Solves, and prints by the first rank, its error too. The exit code is the same from all ranks.
-pub(crate) fn main(Problem::Jacobi(terms): &Problem) -> Outcome {
-    let ranks = Ranks::join().map_err(Failure::Usage)?;
+fn main() -> ExitCode {
+    let terms = Terms::parse();
+    let ranks = match Ranks::join() {
+        Ok(ranks) => ranks,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    let Err((code, error)) = run(&ranks, &terms) else { return ExitCode::SUCCESS };
     // Said while the ranks are still together: as soon as one has ended with a code other than 0, mpirun ends all
     // others.
-    run(&ranks, terms).map_err(|failure| failure.printed(ranks.is_first()))
+    if ranks.is_first() {
+        eprintln!("error: {error}");
+    }
+    ExitCode::from(code)
 }
 
-fn run(ranks: &Ranks, terms: &Terms) -> Outcome {
+fn run(ranks: &Ranks, terms: &Terms) -> Result<(), Failure> {
     let mask = Mask::read(ranks);
-    let hive = ranks.agree(mask.hive(terms.bees)).map_err(Failure::Usage)?;
+    let hive = ranks.agree(mask.hive(terms.bees)).map_err(|error| (2, error))?;
     let setting = Setting { ranks, hive: &hive, blocks: terms.blocks as usize };
     let mut strip = Strip::new(setting, terms.side as usize);
-    ranks.barrier();
+    ranks.world().barrier();
     let begin = Instant::now();
     let sums: Vec<f64> = (0..terms.steps).map(|_| strip.step()).collect();
     print(setting, terms.side, &mask, &strip, begin.elapsed(), &sums);
     if terms.check {
-        let same = ranks.agree(compare(setting, terms, &strip, &sums)).map_err(Failure::Work)?;
+        let same = ranks.agree(compare(setting, terms, &strip, &sums)).map_err(|error| (1, error))?;
         if ranks.is_first() {
             println!("{same}");
         }
@@ -121,7 +134,8 @@ fn print(setting: Setting<'_>, side: u32, mask: &Mask, strip: &Strip<'_>, took: 
 /// About this rank: its number, its rows and times of a step, and the report of its hive.
 fn lines(setting: Setting<'_>, mask: &Mask, strip: &Strip<'_>, [each, waiting]: [Duration; 2]) -> String {
     let (ranks, hive, own) = (setting.ranks, setting.hive, strip.rows.own.clone());
-    let (rank, count, machine, bees) = (ranks.rank(), ranks.count(), ranks.machine(), hive.bees());
+    let (rank, count, bees) = (ranks.rank(), ranks.count(), hive.bees());
+    let machine = processor_name().unwrap_or_else(|_| "a machine whose name is not Unicode".to_owned());
     let cpus = Pin::Cpus(mask.cpus.clone());
     let shared = if mask.is_shared { ", which other ranks have as well" } else { "" };
     let mut text = format!(
@@ -143,6 +157,13 @@ fn checksums(strip: &Strip<'_>) -> Vec<u64> {
         checksum(answer[block.start * width..block.end * width].iter().map(|value| value.to_bits()))
     };
     rows.blocks.iter().map(of_block).collect()
+}
+
+/// A checksum of all bits, in order.
+fn checksum(bits: impl Iterator<Item = u64>) -> u64 {
+    let mut hash = DefaultHasher::new();
+    bits.for_each(|bits| hash.write_u64(bits));
+    hash.finish()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::thread;
 
 use ::mpi::collective::SystemOperation;
 use ::mpi::datatype::PartitionMut;
-use ::mpi::environment::{Universe, processor_name};
+use ::mpi::environment::Universe;
 use ::mpi::topology::SimpleCommunicator;
 use ::mpi::traits::*;
 use ::mpi::{Count, Threading};
@@ -47,16 +47,6 @@ impl Ranks {
 
     pub(super) const fn world(&self) -> &SimpleCommunicator {
         &self.world
-    }
-
-    /// The name of this machine.
-    pub(super) fn machine(&self) -> String {
-        processor_name().unwrap_or_else(|_| "a machine whose name is not Unicode".to_owned())
-    }
-
-    /// Returns when all ranks have come here.
-    pub(super) fn barrier(&self) {
-        self.world.barrier();
     }
 
     /// This rank's outcome if no rank has an error. Otherwise every rank gets the error of the first rank that has one.
