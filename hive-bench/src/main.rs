@@ -25,10 +25,9 @@ use cli::{Cli, Flags};
 use commands::list;
 use record::Run;
 use run::{driver, plan};
-use system::cpus;
 use system::exit::{self, Failure, Outcome, fine_if};
-use system::files;
 use system::machine::{self, Build, Machine};
+use system::{cpus, files};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();

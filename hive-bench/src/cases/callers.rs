@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use nix::time::ClockId;
 
-use super::cpu;
-use super::{Samples, check, numbers};
+use super::{Samples, check, cpu, numbers};
 use crate::catalog::Case;
 use crate::kernels::roots::{self, expected_sum};
 use crate::record::{Job, Measured};

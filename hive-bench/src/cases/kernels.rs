@@ -1,7 +1,6 @@
 //! Real work in small regions and loops, its answer checked.
 
-use super::awaken;
-use super::{Samples, check};
+use super::{Samples, awaken, check};
 use crate::catalog::Case;
 use crate::kernels::handing_out::HandingOut;
 use crate::kernels::jacobi as heat;

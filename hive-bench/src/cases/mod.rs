@@ -13,8 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use crate::catalog::Case;
-use crate::kernels::check;
-use crate::kernels::roots;
+use crate::kernels::{check, roots};
 use crate::measure::timing;
 use crate::record::{Job, Measured};
 use crate::runtimes::Runtime;
@@ -61,7 +60,7 @@ pub(crate) fn run(
 #[cfg(feature = "rayon-interop")]
 pub(crate) fn rayon_interop(
     team: &mut HiveTeam,
-    beside: Option<&mut RayonPool>,
+    beside: Option<&RayonPool>,
     job: &Job,
     measured: &mut Measured,
 ) -> Result<(), String> {

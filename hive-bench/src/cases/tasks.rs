@@ -5,9 +5,8 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::cpu;
 use super::pending_tasks::PendingTasks;
-use super::{Samples, check};
+use super::{Samples, check, cpu};
 use crate::catalog::Case;
 use crate::kernels::join::InOrder;
 use crate::kernels::joins::{Tree, fib_by_adding, joins_of_fib};

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
+use crate::catalog::RuntimeId;
 #[cfg(feature = "hwloc")]
 use crate::commands::numa;
 #[cfg(feature = "hwloc")]
@@ -122,13 +123,16 @@ impl Command {
             Self::Numeric(arguments) => numeric::main(arguments),
             Self::Captures => captures::main(),
             Self::Sweep(arguments) => sweep::main(arguments),
-            Self::Runner { job } => runner::main(job),
-            Self::CrowdRunner { job } => crowd::runner::main(job),
-            Self::NumericRunner { job } => numeric::runner::main(job),
+            Self::Runner { job } => own_process::serve(job, runner::measure),
+            Self::CrowdRunner { job } => own_process::serve(job, crowd::runner::measure),
+            Self::NumericRunner { job } => own_process::serve(job, numeric::runner::measure),
             Self::Busy { cpu } => crowd::busy::main(*cpu),
             #[cfg(openmp_compiled)]
             Self::OpenmpLibrary => own_process::answer(openmp::library()),
-            Self::HiveReport => own_process::answer(HiveTeam::report(&cpus::in_order_of_use())),
+            Self::HiveReport => {
+                let team = HiveTeam::new(RuntimeId::Hive, &cpus::in_order_of_use(), |builder| builder);
+                own_process::answer(team.map(|team| team.hive.report().to_string()))
+            }
         }
     }
 }

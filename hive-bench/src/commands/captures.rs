@@ -11,9 +11,8 @@ use crate::report::tables::{aligned, number};
 use crate::runtimes::forkunion::ForkUnionPool;
 use crate::runtimes::hive::HiveTeam;
 use crate::runtimes::loops::Loops;
-use crate::system::cpus;
 use crate::system::exit::{Failure, Outcome};
-use crate::system::machine;
+use crate::system::{cpus, machine};
 
 /// How many words the bodies capture.
 const WORDS: [usize; 5] = [1, 2, 4, 8, 16];
@@ -59,12 +58,12 @@ impl<L: Loops> Captures for Blocks<'_, L> {
 type Row = (&'static str, [f64; WORDS.len()]);
 
 fn rows(cpus: &[usize]) -> Result<Vec<Row>, String> {
-    // The hive ends here, because its worker would poll beside the next runtime.
-    let rows = HiveTeam::host(RuntimeId::Hive, cpus, None, |team| {
-        vec![("spmd", nanoseconds(Spmd(&team.hive))), ("par_for", nanoseconds(Blocks(team)))]
-    })?;
+    let mut team = HiveTeam::new(RuntimeId::Hive, cpus, |builder| builder)?;
+    let rows = vec![("spmd", nanoseconds(Spmd(&team.hive))), ("par_for", nanoseconds(Blocks(&mut team)))];
+    // Before the next runtime, beside which its worker would poll.
+    drop(team);
     #[cfg(feature = "forkunion")]
-    let rows = [rows, ForkUnionPool::host(cpus, |pool| vec![("forkunion", nanoseconds(Blocks(pool)))])?].concat();
+    let rows = [rows, vec![("forkunion", nanoseconds(Blocks(&mut ForkUnionPool::new(cpus)?)))]].concat();
     Ok(rows)
 }
 

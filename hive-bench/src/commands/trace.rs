@@ -6,14 +6,11 @@ use clap::Args;
 
 use crate::cases;
 use crate::catalog::{Case, Family, RuntimeId};
-use crate::record::Budget;
-use crate::record::Given;
-use crate::record::{Job, Measured};
+use crate::record::{Budget, Given, Job, Measured};
 use crate::run::sizes;
 use crate::runtimes::hive::HiveTeam;
-use crate::system::cpus;
 use crate::system::exit::{Failure, Outcome};
-use crate::system::files;
+use crate::system::{cpus, files};
 
 /// What is to be traced.
 #[derive(Debug, Args)]
@@ -65,12 +62,14 @@ fn jobs(arguments: &Arguments, cpus: &[usize]) -> Result<Vec<Job>, String> {
 
 fn trace(arguments: &Arguments, jobs: &[Job]) -> Result<String, String> {
     let cpus = &jobs.first().map_or(&[][..], |job| &job.cpus[..job.threads]);
-    let (file, stats) = HiveTeam::host_traced(cpus, &arguments.out, |team| {
-        jobs.iter().try_for_each(|job| {
-            let run = cases::run(team, job, &mut Measured::default());
-            run.map_err(|error| format!("{}: {error}", job.case.name()))
-        })
-    })?;
+    let out = &arguments.out;
+    let mut team = HiveTeam::new(RuntimeId::Hive, cpus, |builder| builder.trace(out))?;
+    for job in jobs {
+        let run = cases::run(&mut team, job, &mut Measured::default());
+        run.map_err(|error| format!("{}: {error}", job.case.name()))?;
+    }
+    let stats = team.hive.stats();
+    let file = team.hive.write_trace().map_err(|error| format!("{}: {error}", out.display()))?;
     Ok(format!(
         "{stats}the timeline is in {}: open it with https://ui.perfetto.dev or chrome://tracing\n",
         file.display()

@@ -57,11 +57,10 @@ fn queens_in<J: Join>(by: &mut J, board: Board, safe: [u8; COLUMNS], some: Range
         return board.with(safe[some.start]).map_or(0, |board| queens(by, board));
     }
     let middle = usize::midpoint(some.start, some.end);
-    let (a, b) = by.join(
+    by.join(
         move |by| queens_in(by, board, safe, some.start..middle),
         move |by| queens_in(by, board, safe, middle..some.end),
-    );
-    a + b
+    )
 }
 
 /// The sum of the numbers of so many leaves from the first one on.
@@ -76,11 +75,7 @@ fn children<J: Join>(by: &mut J, first: u64, leaves_each: u64, nodes: u64) -> u6
     }
     let left = nodes / 2;
     let middle = first + left * leaves_each;
-    let (a, b) = by.join(
-        move |by| children(by, first, leaves_each, left),
-        move |by| children(by, middle, leaves_each, nodes - left),
-    );
-    a + b
+    by.join(move |by| children(by, first, leaves_each, left), move |by| children(by, middle, leaves_each, nodes - left))
 }
 
 #[cfg(test)]

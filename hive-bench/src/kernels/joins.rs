@@ -7,8 +7,7 @@ pub(crate) fn fib<J: Join>(by: &mut J, n: u64) -> u64 {
     if n < 2 {
         return n;
     }
-    let (a, b) = by.join(move |by| fib(by, n - 1), move |by| fib(by, n - 2));
-    a + b
+    by.join(move |by| fib(by, n - 1), move |by| fib(by, n - 2))
 }
 
 /// The number of joins in that recursion.
@@ -56,9 +55,8 @@ impl Tree {
 
 /// The sum of all values, a join a node.
 pub(crate) fn sum<J: Join>(by: &mut J, tree: &Tree) -> u64 {
-    let (left, right) =
-        by.join(move |by| sum_below(by, tree.left.as_deref()), move |by| sum_below(by, tree.right.as_deref()));
-    tree.value + left + right
+    let (left, right) = (tree.left.as_deref(), tree.right.as_deref());
+    tree.value + by.join(move |by| sum_below(by, left), move |by| sum_below(by, right))
 }
 
 fn sum_below(by: &mut impl Join, child: Option<&Tree>) -> u64 {

@@ -67,9 +67,7 @@ fn count_children<J: Join>(by: &mut J, node: Node, first: u32, end: u32) -> u64 
         return count(by, node.child(first));
     }
     let middle = u32::midpoint(first, end);
-    let (a, b) =
-        by.join(move |by| count_children(by, node, first, middle), move |by| count_children(by, node, middle, end));
-    a + b
+    by.join(move |by| count_children(by, node, first, middle), move |by| count_children(by, node, middle, end))
 }
 
 #[cfg(test)]

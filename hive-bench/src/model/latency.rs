@@ -4,7 +4,7 @@ use std::array;
 use std::path::Path;
 
 use super::costs::{numbers, picoseconds};
-use crate::commands::latency::Matrix;
+use crate::commands::latency::{Matrix, pairs};
 use crate::system::topology::{Distance, Place};
 
 /// Picoseconds of a transfer, for each pair: half a round trip. `what` names a file with a matrix, or is a table such
@@ -34,7 +34,7 @@ fn by_matrix(text: &str, cpus: &[Place]) -> Result<Vec<Vec<u64>>, String> {
     if round_trips.len() != rows || round_trips.iter().any(|row| row.len() != rows) {
         return Err(format!("the matrix should have {rows} rows of {rows}, as many as there are CPUs in \"cpus\""));
     }
-    for (one, other) in matrix.pairs() {
+    for (one, other) in pairs(rows) {
         let (back, forth) = (round_trips[one][other], round_trips[other][one]);
         if !(back > 0.0 && back.is_finite() && back == forth) {
             let (here, there) = (matrix.cpus[one], matrix.cpus[other]);

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Write};
 
-use crate::catalog::{Case, RuntimeId, Unit};
+use crate::catalog::{Case, RuntimeId, Unit, names};
 use crate::record::Reference;
 use crate::report::figures::{Against, Figures, Key, least};
 use crate::report::tables::{amount, number};
@@ -18,14 +18,15 @@ pub(crate) struct Target {
     measured: Option<Spread>,
 }
 
-/// Whether a target is met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    Met,
-    Missed,
-    /// The rounds lie on both sides of the bound, or there are fewer than three.
-    Inconclusive,
-    NotMeasured,
+names! {
+    /// Whether a target is met.
+    State {
+        Met "holds";
+        Missed "DOES NOT HOLD";
+        /// The rounds lie on both sides of the bound, or there are fewer than three.
+        Inconclusive "inconclusive";
+        NotMeasured "not measured";
+    }
 }
 
 /// All targets, whether or not they were measured.
@@ -64,21 +65,13 @@ pub(crate) fn all(figures: &Figures) -> Vec<Target> {
 /// The targets that were measured, a line each.
 pub(crate) fn text(figures: &Figures) -> String {
     let mut text = "what hive promises, on this machine and in this run\n".to_owned();
-    let mut untested = 0;
-    for target in all(figures) {
-        let state = match target.state() {
-            State::Met => "holds",
-            State::Missed => "DOES NOT HOLD",
-            State::Inconclusive => "inconclusive",
-            State::NotMeasured => {
-                untested += 1;
-                continue;
-            }
-        };
-        let _ = writeln!(text, "  {state:<14} {target}");
+    let all = all(figures);
+    let (untested, tested): (Vec<_>, Vec<_>) = all.iter().partition(|target| target.state() == State::NotMeasured);
+    for target in tested {
+        let _ = writeln!(text, "  {:<14} {target}", target.state().name());
     }
-    if untested > 0 {
-        let _ = writeln!(text, "  not measured: {untested} more");
+    if !untested.is_empty() {
+        let _ = writeln!(text, "  not measured: {} more", untested.len());
     }
     text
 }

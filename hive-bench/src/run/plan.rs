@@ -7,8 +7,7 @@ use fastrand::Rng;
 use crate::catalog::{Case, RuntimeId, Unit};
 use crate::record::Record;
 use crate::report::figures::{Figures, Key};
-use crate::report::ranking::Row;
-use crate::report::ranking::{ENOUGH_ROUNDS, Relation};
+use crate::report::ranking::{ENOUGH_ROUNDS, Relation, Row};
 
 /// One case at one size: the runtimes that are compared.
 #[derive(Clone, Debug, PartialEq, Eq)]

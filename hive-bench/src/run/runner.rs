@@ -1,12 +1,11 @@
 //! The runner: measures one runtime in one case at one team size, in a process of its own. The threads of a rival that
 //! spin, its binding to CPUs and its environment end with the process.
 
-use crate::cases;
+#[cfg(feature = "rayon-interop")]
+use crate::catalog::Case;
 use crate::catalog::RuntimeId;
 use crate::measure::{hand_over, round_trip};
 use crate::record::{Job, Measured, Reference};
-use crate::run::own_process;
-use crate::runtimes;
 use crate::runtimes::chili::ChiliPool;
 #[cfg(feature = "forkunion")]
 use crate::runtimes::forkunion::ForkUnionPool;
@@ -19,14 +18,10 @@ use crate::runtimes::rayon::RayonPool;
 use crate::runtimes::sequential::Sequential;
 use crate::runtimes::std_scope::StdScope;
 use crate::system::cpus;
-use crate::system::exit::Outcome;
+use crate::{cases, runtimes};
 
-/// Does the job that the driver sent, and prints the samples.
-pub(crate) fn main(job: &str) -> Outcome {
-    own_process::serve(job, measure)
-}
-
-fn measure(job: &Job) -> Result<Measured, String> {
+/// Does the job that the driver sent.
+pub(crate) fn measure(job: &Job) -> Result<Measured, String> {
     let mut measured = Measured::default();
     // Before the runtime starts, because its waiting threads would share the CPUs with the references.
     if let [here, there, ..] = job.cpus[..] {
@@ -50,30 +45,33 @@ fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
     let cpus = job.cpus.get(..job.threads).ok_or("more threads than CPUs")?;
     match job.runtime {
         #[cfg(feature = "rayon-interop")]
-        runtime if job.case == crate::catalog::Case::RayonInterop => {
-            let beside = runtime == RuntimeId::HiveBesideRayon;
-            HiveTeam::host_with_rayon(beside, cpus, |team, beside| cases::rayon_interop(team, beside, job, measured))?
+        runtime if job.case == Case::RayonInterop => {
+            // rayon's workers are the hive's own threads, or those of a pool beside it, on the same CPUs.
+            let is_beside = runtime == RuntimeId::HiveBesideRayon;
+            let mut team = HiveTeam::new(RuntimeId::Hive, cpus, |builder| builder.host_rayon(!is_beside))?;
+            let beside = is_beside.then(|| RayonPool::new(RuntimeId::RayonWorker, cpus, cpus[0]));
+            cases::rayon_interop(&mut team, beside.transpose()?.as_ref(), job, measured)
         }
         #[cfg(openmp_compiled)]
-        RuntimeId::HiveC => Team::<true>::host(job.runtime, cpus, None, |team| cases::run(team, job, measured))?,
+        RuntimeId::HiveC => cases::run(&mut Team::<true>::new(job.runtime, cpus, |builder| builder)?, job, measured),
         #[cfg(openmp_compiled)]
         RuntimeId::SequentialC => {
             cpus::pin(cpus[0]);
             cases::run(&mut Sequential::<true>, job, measured)
         }
         #[cfg(openmp_compiled)]
-        runtime if runtime.is_openmp() => OpenMp::host(runtime, job.threads, |team| cases::run(team, job, measured))?,
+        runtime if runtime.is_openmp() => cases::run(&mut OpenMp::new(runtime, job.threads)?, job, measured),
         #[cfg(feature = "forkunion")]
-        RuntimeId::ForkUnion => ForkUnionPool::host(cpus, |team| cases::run(team, job, measured))?,
+        RuntimeId::ForkUnion => cases::run(&mut ForkUnionPool::new(cpus)?, job, measured),
         runtime if runtime.is_rayon() => {
             // rayon wakes its first worker first. From the CPU of the last one the caller of tasks need not wait for
             // that, as in hive.
             let far = runtime == RuntimeId::RayonOutside && job.case.is_task();
             let caller = if far { cpus[cpus.len() - 1] } else { cpus[0] };
-            RayonPool::host(runtime, cpus, caller, |team| cases::run(team, job, measured))?
+            cases::run(&mut RayonPool::new(runtime, cpus, caller)?, job, measured)
         }
         RuntimeId::Chili => {
-            measured.samples = ChiliPool::host(cpus, |team| cases::tasks::samples(team, job))?;
+            measured.samples = cases::tasks::samples(&mut ChiliPool::new(cpus), job)?;
             Ok(())
         }
         RuntimeId::StdScope => cases::run(&mut StdScope { threads: job.threads }, job, measured),
@@ -82,7 +80,12 @@ fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
             cases::run(&mut Sequential::<false>, job, measured)
         }
         runtime if runtime.is_hive() && runtime != RuntimeId::HiveC => {
-            HiveTeam::host(runtime, cpus, job.poll, |team| cases::run(team, job, measured))?
+            let mut team = HiveTeam::new(runtime, cpus, |builder| builder.poll(job.poll))?;
+            cases::run(&mut team, job, measured)?;
+            match team.hive.stats().total().rescues {
+                0 => Ok(()),
+                rescues => Err(format!("{rescues} tasks were found only by --poll: no bee had been woken for them")),
+            }
         }
         runtime => runtimes::availability(runtime),
     }

@@ -16,7 +16,7 @@ pub(crate) struct ChiliPool {
 
 impl ChiliPool {
     /// The pool counts the calling thread among its threads; the heartbeat has one more.
-    pub(crate) fn host<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> T {
+    pub(crate) fn new(cpus: &[usize]) -> Self {
         // chili binds no threads, but they inherit the binding of the thread that makes them. So the caller gets one
         // CPU, and the other threads share the rest.
         if let [_, others @ ..] = cpus {
@@ -24,7 +24,7 @@ impl ChiliPool {
         }
         let pool = ThreadPool::with_config(Config { thread_count: NonZero::new(cpus.len()), ..Config::default() });
         cpus::pin(cpus[0]);
-        work(&mut Self { pool })
+        Self { pool }
     }
 }
 
@@ -33,12 +33,13 @@ impl Join for Scope<'_> {
     type Nested<'n> = Scope<'n>;
 
     #[inline(always)]
-    fn join<RA: Send, RB: Send>(
+    fn join(
         &mut self,
-        a: impl FnOnce(&mut Scope<'_>) -> RA + Send,
-        b: impl FnOnce(&mut Scope<'_>) -> RB + Send,
-    ) -> (RA, RB) {
-        Scope::join(self, a, b)
+        a: impl FnOnce(&mut Scope<'_>) -> u64 + Send,
+        b: impl FnOnce(&mut Scope<'_>) -> u64 + Send,
+    ) -> u64 {
+        let (a, b) = Scope::join(self, a, b);
+        a + b
     }
 }
 
@@ -56,7 +57,7 @@ mod tests {
     #[test]
     fn joins() {
         for threads in 1..=2 {
-            ChiliPool::host(&vec![cpus::in_order_of_use()[0]; threads], joins_are_right);
+            joins_are_right(&mut ChiliPool::new(&vec![cpus::in_order_of_use()[0]; threads]));
         }
     }
 }

@@ -15,21 +15,20 @@ pub(crate) struct ForkUnionPool {
 }
 
 impl ForkUnionPool {
-    pub(crate) fn host<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
-        Self::host_default(cpus.len(), |team| {
-            // The pool binds its threads to sets of CPUs. Here each thread gets one CPU, as in the other runtimes.
-            team.pool.broadcast(|thread_id, _| {
-                cpus::pin(cpus[thread_id]);
-            });
-            work(team)
-        })
+    pub(crate) fn new(cpus: &[usize]) -> Result<Self, String> {
+        let mut team = Self::new_default(cpus.len())?;
+        // The pool binds its threads to sets of CPUs. Here each thread gets one CPU, as in the other runtimes.
+        team.pool.broadcast(|thread_id, _| {
+            cpus::pin(cpus[thread_id]);
+        });
+        Ok(team)
     }
 
     /// As a program gets it that does not bind threads by itself.
-    pub(crate) fn host_default<T>(threads: usize, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
+    pub(crate) fn new_default(threads: usize) -> Result<Self, String> {
         let topology = Topology::new().map_err(|error| format!("no topology: {error}"))?;
         let pool = ThreadPool::try_spawn(&topology, threads).map_err(|error| format!("no pool: {error}"))?;
-        Ok(work(&mut Self { pool, slots: Slots::new(threads) }))
+        Ok(Self { pool, slots: Slots::new(threads) })
     }
 }
 
@@ -81,6 +80,6 @@ mod tests {
     #[test]
     fn loops() {
         let cpus = [cpus::in_order_of_use()[0]; 2];
-        ForkUnionPool::host(&cpus, loops_are_right).unwrap();
+        loops_are_right(&mut ForkUnionPool::new(&cpus).unwrap());
     }
 }

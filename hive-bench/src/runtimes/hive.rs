@@ -4,18 +4,15 @@ mod constructs;
 
 use std::hint::black_box;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hive::{Bee, Builder, Hive, Pin, Reduction, Schedule, SleepProtocol, Stats};
+use hive::{Bee, Builder, Hive, Pin, Reduction, Schedule, SleepProtocol};
 
 use crate::catalog::{Construct, Delay, RuntimeId};
 use crate::kernels::join::Join;
 use crate::kernels::recursion::Recursion;
 use crate::kernels::roots::sum_of_roots;
 use crate::runtimes::loops::Loops;
-#[cfg(feature = "rayon-interop")]
-use crate::runtimes::rayon::RayonPool;
 use crate::runtimes::tasks::{Start, Tasks};
 use crate::runtimes::{Runtime, TeamBody, TeamThread};
 
@@ -28,74 +25,27 @@ pub(crate) struct Team<const IN_C: bool> {
 pub(crate) type HiveTeam = Team<false>;
 
 impl<const IN_C: bool> Team<IN_C> {
-    /// A hive that waits and is bound as this runtime's is; `poll` is how often its sleeping bees look for tasks.
-    pub(crate) fn host<T>(
+    /// A hive of as many bees as there are CPUs, which waits and is bound as this runtime's is: mostly with the queen
+    /// and the workers bound to these CPUs. `also` says what else it is to be.
+    pub(crate) fn new(
         runtime: RuntimeId,
         cpus: &[usize],
-        poll: Option<Duration>,
-        work: impl FnOnce(&mut Self) -> T,
-    ) -> Result<T, String> {
-        let mut team = Self::new(Self::builder(runtime, cpus).poll(poll), cpus.len())?;
-        let result = work(&mut team);
-        match team.hive.stats().total().rescues {
-            0 => Ok(result),
-            rescues => Err(format!("{rescues} tasks were found only by --poll: no bee had been woken for them")),
-        }
-    }
-
-    /// As `host`, with a timeline. Returns the file that it is in, and what hive has counted.
-    pub(crate) fn host_traced(
-        cpus: &[usize],
-        file: &Path,
-        work: impl FnOnce(&mut Self) -> Result<(), String>,
-    ) -> Result<(PathBuf, Stats), String> {
-        let mut team = Self::new(Self::builder(RuntimeId::Hive, cpus).trace(file), cpus.len())?;
-        work(&mut team)?;
-        let stats = team.hive.stats();
-        let written = team.hive.write_trace().map_err(|error| format!("{}: {error}", file.display()))?;
-        Ok((written, stats))
-    }
-
-    /// A hive and rayon in one program: rayon's workers on the hive's own threads, or a pool with threads of its own
-    /// `beside` the hive, on the same CPUs.
-    #[cfg(feature = "rayon-interop")]
-    pub(crate) fn host_with_rayon<T>(
-        beside: bool,
-        cpus: &[usize],
-        work: impl FnOnce(&mut Self, Option<&mut RayonPool>) -> T,
-    ) -> Result<T, String> {
-        let builder = Self::builder(RuntimeId::Hive, cpus).host_rayon(!beside);
-        let team = || Self::new(builder, cpus.len());
-        if !beside {
-            return Ok(work(&mut team()?, None));
-        }
-        RayonPool::host(RuntimeId::RayonWorker, cpus, cpus[0], |pool| Ok(work(&mut team()?, Some(pool))))?
-    }
-
-    /// What hive says is in effect.
-    pub(crate) fn report(cpus: &[usize]) -> Result<String, String> {
-        Ok(Self::new(Self::builder(RuntimeId::Hive, cpus), cpus.len())?.hive.report().to_string())
-    }
-
-    /// A hive of as many bees as there are CPUs, mostly with the queen and the workers bound to them.
-    fn builder(runtime: RuntimeId, cpus: &[usize]) -> Builder {
+        also: impl FnOnce(Builder) -> Builder,
+    ) -> Result<Self, String> {
         let builder = Hive::builder().bees(cpus.len());
         let builder = match runtime {
             RuntimeId::HiveDefault => builder,
             RuntimeId::HiveUnpinned => builder.pin(Pin::None),
             _ => builder.pin(Pin::Cpus(cpus.to_vec())).pin_queen(true),
         };
-        match runtime {
+        let builder = match runtime {
             RuntimeId::HiveSpin => builder.spin(Duration::MAX),
             RuntimeId::HiveTickle => builder.sleep(SleepProtocol::Tickle),
             RuntimeId::HiveNotify => builder.sleep(SleepProtocol::Notify),
             _ => builder,
-        }
-    }
-
-    fn new(builder: Builder, threads: usize) -> Result<Self, String> {
-        let hive = builder.build().map_err(|error| format!("no hive: {error}"))?;
-        Ok(Self { hive, threads })
+        };
+        let hive = also(builder).build().map_err(|error| format!("no hive: {error}"))?;
+        Ok(Self { hive, threads: cpus.len() })
     }
 }
 
@@ -204,13 +154,10 @@ impl<'h> Join for HiveJoin<'h> {
     type Nested<'n> = HiveJoin<'h>;
 
     #[inline(always)]
-    fn join<RA: Send, RB: Send>(
-        &mut self,
-        a: impl FnOnce(&mut Self) -> RA + Send,
-        b: impl FnOnce(&mut Self) -> RB + Send,
-    ) -> (RA, RB) {
+    fn join(&mut self, a: impl FnOnce(&mut Self) -> u64 + Send, b: impl FnOnce(&mut Self) -> u64 + Send) -> u64 {
         let hive = self.0;
-        hive.join(move || a(&mut HiveJoin(hive)), move || b(&mut HiveJoin(hive)))
+        let (a, b) = hive.join(move || a(&mut HiveJoin(hive)), move || b(&mut HiveJoin(hive)));
+        a + b
     }
 }
 
@@ -252,8 +199,8 @@ pub(crate) mod tests {
     pub(crate) fn with_team<const IN_C: bool, T: Send>(work: impl FnOnce(&mut Team<IN_C>) -> T + Send) -> T {
         let all = cpus::in_order_of_use();
         let cpus = &all[..all.len().min(2)];
-        let host = || Team::host(RuntimeId::Hive, cpus, None, work).unwrap();
-        std::thread::scope(|scope| scope.spawn(host).join().unwrap())
+        let queen = || work(&mut Team::new(RuntimeId::Hive, cpus, |builder| builder).unwrap());
+        std::thread::scope(|scope| scope.spawn(queen).join().unwrap())
     }
 
     #[test]
@@ -273,12 +220,11 @@ pub(crate) mod tests {
             RuntimeId::ALL.iter().copied().filter(|runtime| runtime.is_hive() && *runtime != RuntimeId::HiveC)
         {
             for poll in [None, Some(Duration::from_millis(1))] {
-                HiveTeam::host(runtime, &cpus, poll, |team| {
-                    joins_are_right(team);
-                    spawns_are_right(team);
-                    posts_arrive(team);
-                })
-                .unwrap();
+                let team = &mut HiveTeam::new(runtime, &cpus, |builder| builder.poll(poll)).unwrap();
+                joins_are_right(team);
+                spawns_are_right(team);
+                posts_arrive(team);
+                assert_eq!(team.hive.stats().total().rescues, 0);
             }
         }
     }

@@ -24,12 +24,7 @@ pub(crate) struct RayonPool {
 impl RayonPool {
     /// The calling thread is the pool's first worker, or for `rayon-outside` no worker. It is bound to the CPU
     /// `caller`, and the workers to one each, if the runtime binds its threads.
-    pub(crate) fn host<T>(
-        runtime: RuntimeId,
-        cpus: &[usize],
-        caller: usize,
-        work: impl FnOnce(&mut Self) -> T,
-    ) -> Result<T, String> {
+    pub(crate) fn new(runtime: RuntimeId, cpus: &[usize], caller: usize) -> Result<Self, String> {
         let mut builder = ThreadPoolBuilder::new().num_threads(cpus.len());
         if runtime.is_pinned() {
             let places = cpus.to_vec();
@@ -42,7 +37,7 @@ impl RayonPool {
         if runtime.is_pinned() {
             cpus::pin(caller);
         }
-        Ok(work(&mut Self { pool }))
+        Ok(Self { pool })
     }
 
     /// Whether the caller is one of the pool's.
@@ -121,12 +116,9 @@ impl Join for RayonJoin {
     type Nested<'n> = Self;
 
     #[inline(always)]
-    fn join<RA: Send, RB: Send>(
-        &mut self,
-        a: impl FnOnce(&mut Self) -> RA + Send,
-        b: impl FnOnce(&mut Self) -> RB + Send,
-    ) -> (RA, RB) {
-        rayon::join(|| a(&mut Self), || b(&mut Self))
+    fn join(&mut self, a: impl FnOnce(&mut Self) -> u64 + Send, b: impl FnOnce(&mut Self) -> u64 + Send) -> u64 {
+        let (a, b) = rayon::join(|| a(&mut Self), || b(&mut Self));
+        a + b
     }
 }
 
@@ -167,33 +159,27 @@ mod tests {
     #[test]
     fn tasks() {
         let cpus = [cpus::in_order_of_use()[0]; 2];
-        RayonPool::host(RuntimeId::RayonWorker, &cpus, cpus[0], |team| {
-            joins_are_right(team);
-            spawns_are_right(team);
-        })
-        .unwrap();
-        RayonPool::host(RuntimeId::RayonOutside, &cpus, cpus[0], posts_arrive).unwrap();
+        let team = &mut RayonPool::new(RuntimeId::RayonWorker, &cpus, cpus[0]).unwrap();
+        joins_are_right(team);
+        spawns_are_right(team);
+        posts_arrive(&mut RayonPool::new(RuntimeId::RayonOutside, &cpus, cpus[0]).unwrap());
     }
 
     #[test]
     fn loops() {
         let cpus = [cpus::in_order_of_use()[0]; 2];
-        RayonPool::host(RuntimeId::RayonWorker, &cpus, cpus[0], loops_are_right).unwrap();
-        RayonPool::host(RuntimeId::RayonOutside, &cpus, cpus[0], loops_are_right).unwrap();
+        loops_are_right(&mut RayonPool::new(RuntimeId::RayonWorker, &cpus, cpus[0]).unwrap());
+        loops_are_right(&mut RayonPool::new(RuntimeId::RayonOutside, &cpus, cpus[0]).unwrap());
         // On a thread of its own, because a thread is the first worker of one pool for good.
-        std::thread::spawn(|| RayonPool::host(RuntimeId::RayonUnpinned, &[0; 2], 0, loops_are_right).unwrap())
-            .join()
-            .unwrap();
+        let unpinned = || loops_are_right(&mut RayonPool::new(RuntimeId::RayonUnpinned, &[0; 2], 0).unwrap());
+        std::thread::spawn(unpinned).join().unwrap();
     }
 
     #[test]
     fn callers() {
         let cpus = [cpus::in_order_of_use()[0]; 2];
         // On a thread of its own, which is bound to a CPU and ends.
-        std::thread::spawn(move || {
-            RayonPool::host(RuntimeId::RayonOutside, &cpus, cpus[0], |team| callers_are_served(team)).unwrap()
-        })
-        .join()
-        .unwrap();
+        let outside = move || callers_are_served(&RayonPool::new(RuntimeId::RayonOutside, &cpus, cpus[0]).unwrap());
+        std::thread::spawn(outside).join().unwrap();
     }
 }

@@ -17,9 +17,8 @@ use crate::run::own_process;
 use crate::run::rounds::{self, Rounds};
 use crate::runtimes;
 use crate::stats::median;
-use crate::system::cpus;
 use crate::system::exit::{Failure, Outcome, fine_if};
-use crate::system::machine;
+use crate::system::{cpus, machine};
 use busy::Busy;
 use runner::{Job, Measured};
 

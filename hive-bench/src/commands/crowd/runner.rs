@@ -12,17 +12,15 @@ use serde::{Deserialize, Serialize};
 
 use super::Way;
 use crate::kernels::roots::sum_of_indices;
-use crate::run::own_process;
 #[cfg(feature = "forkunion")]
 use crate::runtimes::forkunion::ForkUnionPool;
 #[cfg(feature = "forkunion")]
 use crate::runtimes::loops::Loops;
 use crate::stats::quantile;
-use crate::system::exit::Outcome;
 
 /// What to measure.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Job {
+pub(crate) struct Job {
     pub(super) way: Way,
     /// How many threads the team has, if that is not left to the runtime.
     pub(super) threads: Option<usize>,
@@ -36,37 +34,32 @@ pub(super) struct Job {
 
 /// What came out.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Measured {
+pub(crate) struct Measured {
     pub(super) loops_a_second: f64,
     /// The time that 99.9 % of the loops do not exceed.
     pub(super) p999_us: f64,
 }
 
-/// Does the job that the parent sent, and prints what came out.
-pub(crate) fn main(job: &str) -> Outcome {
-    own_process::serve(job, measure)
-}
-
-fn measure(job: &Job) -> Result<Measured, String> {
+/// Does the job that the parent sent.
+pub(crate) fn measure(job: &Job) -> Result<Measured, String> {
     match job.way {
         Way::Plain => Ok(job.repeat(|| sum_of_indices(black_box(job.all())))),
-        Way::Rayon => with_rayon(job),
+        Way::Rayon => {
+            // 0 is Rayon's default.
+            let pool = ThreadPoolBuilder::new().num_threads(job.threads.unwrap_or(0)).build();
+            let pool = pool.map_err(|error| format!("no pool: {error}"))?;
+            Ok(pool.install(|| job.repeat(|| by_joins(black_box(job.all()), rayon::current_num_threads()))))
+        }
         #[cfg(feature = "forkunion")]
         Way::ForkUnion => {
             let threads = job.threads.unwrap_or_else(|| crate::system::cpus::in_order_of_use().len());
-            ForkUnionPool::host_default(threads, |pool| job.repeat(|| pool.sum(black_box(job.indices), sum_of_indices)))
+            let mut pool = ForkUnionPool::new_default(threads)?;
+            Ok(job.repeat(|| pool.sum(black_box(job.indices), sum_of_indices)))
         }
         #[cfg(not(feature = "forkunion"))]
         Way::ForkUnion => crate::runtimes::cannot(),
         Way::ParFor | Way::ParReduce | Way::Spmd | Way::ParForUnbound => with_hive(job),
     }
-}
-
-fn with_rayon(job: &Job) -> Result<Measured, String> {
-    // 0 is Rayon's default.
-    let pool = ThreadPoolBuilder::new().num_threads(job.threads.unwrap_or(0)).build();
-    let pool = pool.map_err(|error| format!("no pool: {error}"))?;
-    Ok(pool.install(|| job.repeat(|| by_joins(black_box(job.all()), rayon::current_num_threads()))))
 }
 
 /// As many parts as there are threads: the fewest joins that keep all of them busy.

@@ -48,8 +48,8 @@ pub(super) fn measure(nodes: &Nodes, len: usize, rounds: usize) -> Vec<Bandwidth
         random.shuffle(&mut order);
         for &which in &order {
             let (bandwidth, placement) = &mut setups[which];
-            let queen =
-                || HiveTeam::host(RuntimeId::Hive, &bandwidth.cpus, None, |team| round(&team.hive, *placement, len))?;
+            let team = || HiveTeam::new(RuntimeId::Hive, &bandwidth.cpus, |builder| builder);
+            let queen = || round(&team()?.hive, *placement, len);
             // On a thread of its own, which becomes the queen and is bound.
             let round =
                 thread::scope(|scope| scope.spawn(queen).join().map_err(|_| "the queen panicked".to_owned())?);

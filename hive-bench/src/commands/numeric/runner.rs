@@ -10,15 +10,14 @@ use serde::{Deserialize, Serialize};
 
 use super::loops::{BesideRayon, Loops, Plain, Rayon, use_rayon};
 use super::programs::steps::InSteps;
-use super::programs::{Name, Program};
-use super::programs::{decode, heat, lattice, lu, options, product, red_black, sort, triangle, wavefront};
+use super::programs::{
+    Name, Program, decode, heat, lattice, lu, options, product, red_black, sort, triangle, wavefront,
+};
 use super::{Scene, Way};
-use crate::run::own_process;
-use crate::system::exit::Outcome;
 
 /// What to measure.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Job {
+pub(crate) struct Job {
     pub(super) program: Name,
     pub(super) scene: Scene,
     pub(super) way: Way,
@@ -27,14 +26,10 @@ pub(super) struct Job {
 
 /// Milliseconds of a run in the mean, since this is what its users wait for; nothing where the program has not been
 /// written this way.
-pub(super) type Measured = Option<f64>;
+pub(crate) type Measured = Option<f64>;
 
-/// Does the job that the parent sent, and prints what came out.
-pub(crate) fn main(job: &str) -> Outcome {
-    own_process::serve(job, measure)
-}
-
-fn measure(job: &Job) -> Result<Measured, String> {
+/// Does the job that the parent sent.
+pub(crate) fn measure(job: &Job) -> Result<Measured, String> {
     match job.program {
         Name::Decode => measure_program::<decode::Decode>(job),
         Name::Heat => measure_program::<InSteps<heat::Heat>>(job),

@@ -40,11 +40,7 @@ pub(crate) struct Scalars {
 impl Scalars {
     /// At the beginning, where the residual is `b`.
     fn of(b: &[f64]) -> Self {
-        Self::begin(b.iter().map(|b| b * b).sum())
-    }
-
-    /// At the beginning, where `r . r` is this.
-    const fn begin(rr: f64) -> Self {
+        let rr: f64 = b.iter().map(|b| b * b).sum();
         // A system that overflows at once cannot be solved.
         Self { done: 0, rr, solved: if rr.is_finite() { rr * 1e-40 } else { 0.0 } }
     }

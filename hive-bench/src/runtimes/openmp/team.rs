@@ -63,9 +63,8 @@ pub(crate) struct OpenMp {
 }
 
 impl OpenMp {
-    pub(crate) fn host<T>(runtime: RuntimeId, threads: usize, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
-        expect_library(runtime, &library()?)?;
-        Ok(work(&mut Self { threads }))
+    pub(crate) fn new(runtime: RuntimeId, threads: usize) -> Result<Self, String> {
+        expect_library(runtime, &library()?).map(|()| Self { threads })
     }
 
     fn size(&self) -> c_int {
