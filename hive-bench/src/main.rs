@@ -39,12 +39,21 @@ fn main() -> ExitCode {
     exit::code(outcome)
 }
 
-/// The program without a command: the flags are checked, the suite is run, and what it found is printed and written.
+/// The program without a command: the flags are checked, the suite is run, and what it found is printed and written. It
+/// fails if any measurement did.
 fn measure_all(flags: &Flags) -> Outcome {
     let options =
         Options::check(flags, cpus::in_order_of_use().len()).and_then(Options::prepare).map_err(Failure::Usage)?;
     let run = run_suite(&options);
-    export(&run, &options)
+    let samples = options.samples.as_deref();
+    let stored = samples.map_or(Ok(()), |path| {
+        let text = serde_json::to_string(&run).map_err(|error| format!("the results are no JSON: {error}"))?;
+        files::write("--json", path, &without_home(text))
+    });
+    // The screen must not name a file that could not be written.
+    print!("{}", report::text(&run, samples.filter(|_| stored.is_ok()), options.full));
+    stored.map_err(Failure::Work)?;
+    fine_if(!run.has_failures())
 }
 
 /// For the order of the runners within a round, the same from run to run in the first one.
@@ -78,19 +87,6 @@ fn without_folders(argument: &str) -> String {
         Some((flag, path)) => format!("{flag}={}", name(path)),
         None => name(argument),
     }
-}
-
-/// Prints the report and writes the file. The program fails if any measurement did.
-fn export(run: &Run, options: &Options) -> Outcome {
-    let samples = options.samples.as_deref();
-    let stored = samples.map_or(Ok(()), |path| {
-        let text = serde_json::to_string(run).map_err(|error| format!("the results are no JSON: {error}"))?;
-        files::write("--json", path, &without_home(text))
-    });
-    // The screen must not name a file that could not be written.
-    print!("{}", report::text(run, samples.filter(|_| stored.is_ok()), options.full));
-    stored.map_err(Failure::Work)?;
-    fine_if(!run.has_failures())
 }
 
 /// A text in which the user's own folder has no name.

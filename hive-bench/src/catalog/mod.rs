@@ -46,6 +46,11 @@ macro_rules! named {
     };
 }
 
+/// A value's name on the command line.
+pub(crate) fn as_typed(value: impl clap::ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
 mod case;
 mod construct;
 mod runtime;

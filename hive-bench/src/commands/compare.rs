@@ -11,8 +11,7 @@ use crate::catalog::{Case, Unit, names};
 use crate::record::{self, Reference, Run};
 use crate::report::figures::{Against, Figures, Key, least};
 use crate::report::tables::{aligned, amount, or_dash};
-use crate::stats::bootstrap::{Interval, ratio_of_medians};
-use crate::stats::median;
+use crate::stats::{Interval, median, ratio_of_medians};
 use crate::system::exit::{Failure, Outcome, fine_if};
 
 /// Prints what changed. The outcome is a failure if hive got slower by more than `threshold` percent, or fails where it

@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use crate::kernels::disjoint::Disjoint;
 use crate::kernels::split;
+use crate::runtimes::Runtime;
 use crate::runtimes::sequential::Sequential;
-use crate::runtimes::{Runtime, TeamBody, TeamThread};
 
 /// Cells along an edge, the fixed border not counted.
 const SIDE: usize = 512;
@@ -50,7 +50,15 @@ impl Plates {
     /// The same in one region, a barrier each.
     pub(crate) fn run_in_one_region(&mut self, by: &mut impl Runtime, steps: u64) {
         let (plates, threads) = ([Disjoint::new(&mut self.even), Disjoint::new(&mut self.odd)], by.threads());
-        by.one_region(&InOneRegion { plates, steps, threads });
+        by.one_region(|thread| {
+            let ([even, odd], rows) = (&plates, split(thread.id(), threads, SIDE));
+            for step in 0..steps {
+                let (from, to) = if step.is_multiple_of(2) { (even, odd) } else { (odd, even) };
+                // SAFETY: `split` gives each thread rows of its own; the barrier keeps everybody in the same step.
+                unsafe { sweep_part(to, from, rows.clone()) };
+                thread.barrier();
+            }
+        });
     }
 
     /// From and to for one step.
@@ -62,25 +70,6 @@ impl Plates {
     pub(crate) fn checksum(&self, steps: u64) -> u64 {
         let plate = if steps.is_multiple_of(2) { &self.even } else { &self.odd };
         plate.iter().fold(0, |sum, cell| sum.rotate_left(5) ^ cell.to_bits())
-    }
-}
-
-/// Heat steps in one region.
-struct InOneRegion<'a> {
-    plates: [Disjoint<'a>; 2],
-    steps: u64,
-    threads: usize,
-}
-
-impl TeamBody for InOneRegion<'_> {
-    unsafe fn run(&self, thread: &impl TeamThread) {
-        let ([even, odd], rows) = (&self.plates, split(thread.id(), self.threads, SIDE));
-        for step in 0..self.steps {
-            let (from, to) = if step.is_multiple_of(2) { (even, odd) } else { (odd, even) };
-            // SAFETY: `split` gives each thread rows of its own; the barrier keeps everybody in the same step.
-            unsafe { sweep_part(to, from, rows.clone()) };
-            thread.barrier();
-        }
     }
 }
 

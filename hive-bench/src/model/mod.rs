@@ -13,7 +13,7 @@ use std::fmt::Write;
 
 use clap::Args;
 
-use crate::report::tables::{aligned, tick};
+use crate::report::tables::{aligned, in_unit};
 use crate::system::cpus;
 use crate::system::exit::{Failure, Outcome};
 use crate::system::topology::Place;
@@ -108,7 +108,7 @@ fn text(rows: &[Row]) -> String {
     for (name, figure) in FIGURES {
         let cells = rows.iter().map(|row| {
             std::iter::once(row[0].bees.to_string())
-                .chain(row.iter().map(|one| tick_of(figure(one))))
+                .chain(row.iter().map(|one| rounded(figure(one))))
                 .collect::<Vec<_>>()
         });
         let _ = write!(text, "\n{name}\n{}\n", aligned(header(), cells, &[]).trim_fmt());
@@ -122,9 +122,11 @@ fn text(rows: &[Row]) -> String {
 }
 
 /// With few digits: three are already more than the model knows.
-fn tick_of(nanoseconds: f64) -> String {
-    let unit = 10_f64.powf((nanoseconds.max(1.0).log10() - 2.0).floor());
-    tick((nanoseconds / unit).round() * unit)
+fn rounded(nanoseconds: f64) -> String {
+    let digit = 10_f64.powf((nanoseconds.max(1.0).log10() - 2.0).floor());
+    // A little more, because the logarithm and its inverse leave an error in the last digits.
+    let (value, unit) = in_unit((nanoseconds / digit).round() * digit * (1.0 + 1e-9));
+    format!("{} {unit}", (value * 100.0).round() / 100.0)
 }
 
 /// From which size on one shape is ahead of another, and stays so.
@@ -162,6 +164,15 @@ mod tests {
         assert!(sizes(&[1], &cpus(4, 1)).unwrap_err().contains("--cores 1"));
         assert!(sizes(&[5], &cpus(4, 1)).unwrap_err().contains("2 to 4"));
         assert!(sizes(&[], &cpus(1, 1)).unwrap_err().contains("single CPU"));
+    }
+
+    #[test]
+    fn times_have_three_digits() {
+        for (nanoseconds, text) in
+            [(999.9999999999, "1 us"), (0.5, "0.5 ns"), (12_345.0, "12.3 us"), (71.26e6, "71.3 ms")]
+        {
+            assert_eq!(rounded(nanoseconds), text);
+        }
     }
 
     #[test]

@@ -104,17 +104,8 @@ pub(crate) fn amount(value: f64, unit: Unit) -> String {
     }
 }
 
-/// A round time with its unit, for a curve.
-pub(crate) fn tick(nanoseconds: f64) -> String {
-    let (value, unit) = in_unit(nanoseconds * (1.0 + 1e-9));
-    // Rounded to five figures, because the logarithm and its inverse leave an error in the last digits.
-    let digits = 4 - value.abs().max(1e-9).log10().floor() as i32;
-    let factor = 10_f64.powi(digits);
-    format!("{} {unit}", (value * factor).round() / factor)
-}
-
 /// In the largest unit in which the value is at least one.
-fn in_unit(nanoseconds: f64) -> (f64, &'static str) {
+pub(crate) fn in_unit(nanoseconds: f64) -> (f64, &'static str) {
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us")];
     let fitting = units.into_iter().find(|(factor, _)| nanoseconds.abs() >= *factor);
     let (factor, unit) = fitting.unwrap_or((1.0, "ns"));
@@ -146,8 +137,6 @@ mod tests {
         assert_eq!(amount_of(71.26e6), "71.3 ms");
         assert_eq!(amount_of(-846.02), "-846 ns");
         assert_eq!(amount_of(-592_794.3), "-593 us");
-        assert_eq!(tick(999.9999999999), "1 us");
-        assert_eq!(tick(0.5), "0.5 ns");
         assert_eq!(amount(0.0312, Unit::PercentOfCpu), "0.031 %");
         assert_eq!(amount(99.23, Unit::PercentOfCpu), "99.2 %");
     }

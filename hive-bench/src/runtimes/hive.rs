@@ -14,7 +14,7 @@ use crate::kernels::recursion::Recursion;
 use crate::kernels::roots::sum_of_roots;
 use crate::runtimes::loops::Loops;
 use crate::runtimes::tasks::{Start, Tasks};
-use crate::runtimes::{Runtime, TeamBody, TeamThread};
+use crate::runtimes::{Runtime, TeamThread};
 
 /// A team of hive's, with loop bodies in Rust or in C.
 pub(crate) struct Team<const IN_C: bool> {
@@ -74,14 +74,8 @@ impl<const IN_C: bool> Runtime for Team<IN_C> {
         });
     }
 
-    fn one_region(&mut self, body: &impl TeamBody) {
-        self.hive.spmd(self.threads, |bee| {
-            // SAFETY: a region runs this once on each of its bees.
-            #[expect(unsafe_code, reason = "several bees share what the body has")]
-            unsafe {
-                body.run(bee);
-            };
-        });
+    fn one_region(&mut self, body: impl Fn(&dyn TeamThread) + Sync) {
+        self.hive.spmd(self.threads, |bee| body(bee));
     }
 
     fn constructs(&mut self, construct: Construct, times: u64, delay: Delay) -> f64 {

@@ -13,7 +13,7 @@ pub(crate) mod std_scope;
 pub(crate) mod tasks;
 
 use crate::catalog::RuntimeId;
-pub(crate) use runtime::{Runtime, TeamBody, TeamThread, cannot};
+pub(crate) use runtime::{Runtime, TeamThread, cannot};
 
 /// Whether a runtime can be had here; if not, why.
 pub(crate) fn availability(runtime: RuntimeId) -> Result<(), String> {

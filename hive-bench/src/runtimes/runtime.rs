@@ -68,21 +68,15 @@ pub(crate) trait Runtime: Sync {
     }
 
     /// One region of all threads, in which they can wait for one another.
-    fn one_region(&mut self, _body: &impl TeamBody) {
+    fn one_region(&mut self, _body: impl Fn(&dyn TeamThread) + Sync) {
         cannot()
     }
 
     /// The same for a team that has only a barrier.
-    fn region_by_barrier(&mut self, barrier: impl Fn() + Sync, body: &impl TeamBody) {
+    fn region_by_barrier(&mut self, barrier: impl Fn() + Sync, body: impl Fn(&dyn TeamThread) + Sync) {
         let threads = self.threads();
         let sums = [Slots::new(threads), Slots::new(threads)];
-        self.region(threads, |id| {
-            // SAFETY: a region runs this once on each of its threads.
-            #[expect(unsafe_code, reason = "several threads share what the body has")]
-            unsafe {
-                body.run(&InRegion { id, sums: &sums, turn: Cell::new(0), barrier: &barrier });
-            };
-        });
+        self.region(threads, |id| body(&InRegion { id, sums: &sums, turn: Cell::new(0), barrier: &barrier }));
     }
 
     /// So many of an OpenMP construct, with `delay` in each. Of sums it returns the total, in which each thread has had
@@ -117,16 +111,6 @@ pub(crate) trait TeamThread {
 
     /// The sum of the numbers of all threads, with the same bits for each of them. It is a barrier, too.
     fn sum(&self, number: f64) -> f64;
-}
-
-/// What each thread of a team does in one region.
-pub(crate) trait TeamBody: Sync {
-    /// One thread's part.
-    ///
-    /// # Safety
-    /// Each thread of a team, numbered from 0, calls this once, all in the same region.
-    #[allow(unsafe_code, reason = "the caller vouches for the threads")]
-    unsafe fn run(&self, thread: &impl TeamThread);
 }
 
 /// A thread of a team that has only a barrier.
@@ -185,19 +169,12 @@ pub(crate) mod tests {
         callers_are_served(&crate::runtimes::sequential::Sequential::<false>);
     }
 
-    struct ManySums;
-
-    #[expect(unsafe_code, reason = "the trait's method is for unsafe bodies")]
-    impl TeamBody for ManySums {
-        unsafe fn run(&self, thread: &impl TeamThread) {
+    #[test]
+    fn every_thread_has_every_sum() {
+        StdScope { threads: 3 }.one_region(|thread| {
             for round in 0..200 {
                 assert_eq!(thread.sum((round * thread.id()) as f64), f64::from(3 * round as u32));
             }
-        }
-    }
-
-    #[test]
-    fn every_thread_has_every_sum() {
-        StdScope { threads: 3 }.one_region(&ManySums);
+        });
     }
 }

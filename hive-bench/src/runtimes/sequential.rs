@@ -10,7 +10,7 @@ use crate::kernels::recursion::Recursion;
 use crate::kernels::roots::sum_of_roots;
 use crate::runtimes::loops::Loops;
 use crate::runtimes::tasks::Tasks;
-use crate::runtimes::{Runtime, TeamBody};
+use crate::runtimes::{Runtime, TeamThread};
 
 pub(crate) struct Sequential<const IN_C: bool>;
 
@@ -28,7 +28,7 @@ impl<const IN_C: bool> Runtime for Sequential<IN_C> {
     }
 
     /// Alone there is nobody to wait for.
-    fn one_region(&mut self, body: &impl TeamBody) {
+    fn one_region(&mut self, body: impl Fn(&dyn TeamThread) + Sync) {
         self.region_by_barrier(|| (), body);
     }
 

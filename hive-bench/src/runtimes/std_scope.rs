@@ -9,7 +9,7 @@ use std::thread;
 use crate::kernels::split;
 use crate::runtimes::loops::{Counter, Loops};
 use crate::runtimes::tasks::Tasks;
-use crate::runtimes::{Runtime, TeamBody};
+use crate::runtimes::{Runtime, TeamThread};
 
 pub(crate) struct StdScope {
     pub(crate) threads: usize,
@@ -57,7 +57,7 @@ impl Runtime for StdScope {
         });
     }
 
-    fn one_region(&mut self, body: &impl TeamBody) {
+    fn one_region(&mut self, body: impl Fn(&dyn TeamThread) + Sync) {
         let barrier = Barrier::new(self.threads);
         self.region_by_barrier(|| _ = barrier.wait(), body);
     }

@@ -10,7 +10,7 @@ use std::{iter, thread};
 use clap::{Args, ValueEnum, value_parser};
 use serde::{Deserialize, Serialize};
 
-use crate::catalog::{RuntimeId, names};
+use crate::catalog::{RuntimeId, as_typed, names};
 use crate::kernels::roots;
 use crate::report::tables::{aligned, number, or_dash};
 use crate::run::own_process;
@@ -66,13 +66,13 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
     let indices_a_ms = roots::count_for(Duration::from_millis(1));
     let indices = |us: u32| (indices_a_ms as u64 * u64::from(us)).div_ceil(1000) as usize;
     let rounds = Rounds { rounds: arguments.rounds, each: START + Duration::from_secs_f64(arguments.seconds) };
-    let name = |(scene, us): (Scene, u32), way: Way| format!("{}: {} of {us} us", way.name(), scene.name());
+    let name = |(scene, us): (Scene, u32), way: Way| format!("{}: {} of {us} us", way.name(), as_typed(scene));
     let (rows, fine) = rounds.measure(rows, &ways, name, |(scene, us), way| {
         let job = Job {
             way,
-            threads: scene.threads(),
+            threads: (scene == Scene::Eight).then_some(8),
             indices: indices(us),
-            serial: indices(scene.serial_us()),
+            serial: if scene == Scene::Serial { indices(20) } else { 0 },
             begin: SystemTime::now() + START,
             seconds: arguments.seconds,
         };
@@ -86,18 +86,19 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
 fn rows(arguments: &Arguments, second: Option<usize>) -> Result<Vec<(Scene, u32)>, String> {
     let wanted = if arguments.scene.is_empty() { Scene::value_variants() } else { &arguments.scene };
     if let Some(scene) = wanted.iter().find(|scene| scene.binds_busy() && second.is_none()) {
-        return Err(format!("--scene {}: this process may use one CPU only, and there is no second", scene.name()));
+        return Err(format!("--scene {}: this process may use one CPU only, and there is no second", as_typed(*scene)));
     }
     Ok(wanted.iter().flat_map(|&scene| arguments.work.iter().map(move |&us| (scene, us))).collect())
 }
 
 /// Has one job done, by as many processes at once as the scene wants, beside a busy one if it wants that.
 fn measure(scene: Scene, job: &Job, second: Option<usize>) -> Result<Measured, String> {
-    let busy = scene.has_busy().then(|| Busy::start(second.filter(|_| scene.binds_busy())));
+    let has_busy = scene == Scene::Free || scene.binds_busy();
+    let busy = has_busy.then(|| Busy::start(second.filter(|_| scene.binds_busy())));
     let mut busy = busy.transpose()?;
     let all: Result<Vec<Measured>, String> = thread::scope(|scope| {
         let started: Vec<_> = iter::repeat_with(|| scope.spawn(|| own_process::ask("crowd-runner", job, job.seconds)))
-            .take(scene.processes())
+            .take(if scene == Scene::Two { 2 } else { 1 })
             .collect();
         let ended = started.into_iter().map(|one| one.join().unwrap_or_else(|_| Err("a panic".to_owned())));
         ended.collect()
@@ -133,34 +134,9 @@ pub(crate) enum Scene {
 }
 
 impl Scene {
-    /// As on the command line.
-    fn name(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-    }
-
-    /// Whether there is a busy process beside the one that measures.
-    pub(super) const fn has_busy(self) -> bool {
-        matches!(self, Self::Free) || self.binds_busy()
-    }
-
-    /// Whether it is bound to the second CPU.
-    pub(super) const fn binds_busy(self) -> bool {
+    /// Whether there is a busy process that is bound to the second CPU.
+    const fn binds_busy(self) -> bool {
         matches!(self, Self::Bound | Self::Serial)
-    }
-
-    /// How many processes measure at once.
-    pub(super) const fn processes(self) -> usize {
-        if matches!(self, Self::Two) { 2 } else { 1 }
-    }
-
-    /// How many threads the team has, if that is not left to the runtime.
-    pub(super) const fn threads(self) -> Option<usize> {
-        if matches!(self, Self::Eight) { Some(8) } else { None }
-    }
-
-    /// Microseconds of serial work before each loop.
-    pub(super) const fn serial_us(self) -> u32 {
-        if matches!(self, Self::Serial) { 20 } else { 0 }
     }
 }
 
@@ -185,11 +161,6 @@ impl Way {
         ways.extend(runtimes::availability(RuntimeId::ForkUnion).ok().map(|()| Self::ForkUnion));
         ways
     }
-
-    /// Whether it is one of those without hive of which the better one is 1.
-    pub(super) const fn is_reference(self) -> bool {
-        matches!(self, Self::Plain | Self::Rayon)
-    }
 }
 
 /// A row for each scene and length of work, and a column for each way.
@@ -199,7 +170,7 @@ fn text(machine: &str, ways: &[Way], rows: &[Row]) -> String {
         let references: Vec<f64> = rounds.iter().filter_map(|round| reference(ways, round)).collect();
         let reference = or_dash(median(&references).map(|rate| format!("{rate:.0}")));
         let cells = (0..ways.len()).map(|way| cell(ways, way, rounds));
-        [scene.name(), us.to_string(), reference].into_iter().chain(cells).collect::<Vec<_>>()
+        [as_typed(*scene), us.to_string(), reference].into_iter().chain(cells).collect::<Vec<_>>()
     });
     format!(
         "loops a second on {machine}, as a multiple of the better of plain loop and Rayon (loops/s), and in brackets \
@@ -210,7 +181,7 @@ fn text(machine: &str, ways: &[Way], rows: &[Row]) -> String {
 
 /// Loops a second of the better of plain loop and Rayon in one round.
 fn reference(ways: &[Way], round: &[Option<Measured>]) -> Option<f64> {
-    let rates = ways.iter().zip(round).filter(|(way, _)| way.is_reference());
+    let rates = ways.iter().zip(round).filter(|(way, _)| matches!(way, Way::Plain | Way::Rayon));
     rates.filter_map(|(_, measured)| measured.map(|one| one.loops_a_second)).reduce(f64::max)
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum, value_parser};
 use serde::{Deserialize, Serialize};
 
+use crate::catalog::as_typed;
 use crate::commands::crowd::busy::Busy;
 use crate::commands::crowd::seconds;
 use crate::report::tables::{aligned, number, or_dash};
@@ -51,7 +52,8 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
     let rows = all_or(&arguments.program).iter().flat_map(|&program| scenes.iter().map(move |&scene| (program, scene)));
     let (seconds, number) = if arguments.quick { (1e-3, 1) } else { (arguments.seconds, arguments.rounds) };
     let rounds = Rounds { rounds: number, each: Duration::from_secs_f64(1.2 * seconds + 0.05) };
-    let title = |(program, scene): (Name, Scene), way: Way| format!("{way:?}: {}, {}", name(program), name(scene));
+    let title =
+        |(program, scene): (Name, Scene), way: Way| format!("{way:?}: {}, {}", as_typed(program), as_typed(scene));
     let (rows, fine) =
         rounds.measure(rows, &Way::ALL, title, |(program, scene), way| measure(&Job { program, scene, way, seconds }));
     print!("{}", text(&machine::processor(), &rows));
@@ -96,11 +98,6 @@ impl Way {
     pub(super) const ALL: [Self; 4] = [Self::Plain, Self::Rayon, Self::Loops, Self::Region];
 }
 
-/// As on the command line.
-pub(super) fn name(value: impl ValueEnum) -> String {
-    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-}
-
 /// A ratio within a round, because the machine is not the same in all of them.
 type Ratio = fn(&[Option<Measured>]) -> Measured;
 
@@ -141,12 +138,12 @@ fn text(machine: &str, rows: &[Row]) -> String {
     let programs = rows.iter().map(|row| {
         let ((program, scene), rounds) = row;
         let plain: Vec<f64> = rounds.iter().filter_map(|round| of(round, Way::Plain)).collect();
-        let first = [name(*program), name(*scene), or_dash(median(&plain).map(number))];
+        let first = [as_typed(*program), as_typed(*scene), or_dash(median(&plain).map(number))];
         line(first, &|column| spread(row, column).map(cell))
     });
     let scenes = Scene::value_variants().iter().filter(|scene| rows.iter().any(|((_, of), _)| of == *scene));
     let means = scenes.map(|&scene| {
-        let first = ["mean".to_owned(), name(scene), String::new()];
+        let first = ["mean".to_owned(), as_typed(scene), String::new()];
         line(first, &|column| mean(rows, scene, column).map(|mean| format!("{mean:.2}")))
     });
     let table = aligned(header.map(str::to_owned), programs.chain(means), &[0, 1]).trim_fmt();
@@ -173,7 +170,7 @@ fn mean(rows: &[Row], scene: Scene, column: usize) -> Option<f64> {
 fn worst(rows: &[Row]) -> String {
     let all = rows.iter().filter_map(|row| Some((spread(row, JUDGED)?.median, row)));
     all.max_by(|one, other| one.0.total_cmp(&other.0)).map_or_else(String::new, |(worst, ((program, scene), _))| {
-        let (program, scene) = (name(*program), name(*scene));
+        let (program, scene) = (as_typed(*program), as_typed(*scene));
         format!("worst: a hive's loops take {worst:.2} of the better of plain loops and Rayon in {program}, {scene}\n")
     })
 }

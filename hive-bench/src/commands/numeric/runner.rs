@@ -47,55 +47,53 @@ pub(crate) fn measure(job: &Job) -> Result<Measured, String> {
 fn measure_program<P: Program + Sync>(job: &Job) -> Result<Measured, String> {
     let program = P::default();
     let expected = program.run(&Plain);
-    let check = |answer: &[f64]| check(answer, &expected, P::TOLERANCE);
+    let this = Measurement { job, program, expected };
     let hive = || Hive::builder().build().map_err(|error| format!("no hive: {error}"));
     match job.way {
-        Way::Plain => job.by_loops(&program, &Plain, check),
+        Way::Plain => this.by_loops(&Plain),
         Way::Rayon => {
             let pool = ThreadPoolBuilder::new().build().map_err(|error| format!("no pool: {error}"))?;
-            pool.install(|| job.by_loops(&program, &Rayon, check))
+            pool.install(|| this.by_loops(&Rayon))
         }
-        Way::Loops => job.by_loops(&program, &hive()?, check),
+        Way::Loops => this.by_loops(&hive()?),
         Way::Region => {
             let hive = hive()?;
-            job.repeat(|| program.run_in_region(&hive).map(|answer| (answer, Duration::ZERO)), check)
+            this.repeat(|| this.program.run_in_region(&hive).map(|answer| (answer, Duration::ZERO)))
         }
     }
 }
 
-impl Job {
-    fn by_loops<L: Loops>(
-        &self,
-        program: &impl Program,
-        loops: &L,
-        check: impl Fn(&[f64]) -> Result<(), String>,
-    ) -> Result<Measured, String> {
-        let is_used = self.scene == Scene::Rayon;
+struct Measurement<'j, P> {
+    job: &'j Job,
+    program: P,
+    /// The answer of plain loops.
+    expected: Vec<f64>,
+}
+
+impl<P: Program> Measurement<'_, P> {
+    fn by_loops<L: Loops>(&self, loops: &L) -> Result<Measured, String> {
+        let is_used = self.job.scene == Scene::Rayon;
         let by = BesideRayon { loops, is_used, done: Cell::default(), took: Cell::default() };
-        self.repeat(|| Some((program.run(&by), by.took.take())), check)
+        self.repeat(|| Some((self.program.run(&by), by.took.take())))
     }
 
     /// Runs the program again and again, for the time that is given. `run` returns the answer and what of its time does
     /// not count.
-    fn repeat(
-        &self,
-        mut run: impl FnMut() -> Option<(Vec<f64>, Duration)>,
-        check: impl Fn(&[f64]) -> Result<(), String>,
-    ) -> Result<Measured, String> {
+    fn repeat(&self, mut run: impl FnMut() -> Option<(Vec<f64>, Duration)>) -> Result<Measured, String> {
         let (mut took, mut runs) = (Duration::ZERO, 0);
         // The first run finds a team that has just been made, and does not count.
         for number in 0.. {
-            if self.scene == Scene::Rayon {
+            if self.job.scene == Scene::Rayon {
                 use_rayon();
             }
             let begin = Instant::now();
             let Some((answer, not_counted)) = run() else { return Ok(None) };
             let time = begin.elapsed();
-            check(&answer)?;
+            check(&answer, &self.expected, P::TOLERANCE)?;
             if number > 0 {
                 took += time.saturating_sub(not_counted);
                 runs += 1;
-                if took.as_secs_f64() >= self.seconds {
+                if took.as_secs_f64() >= self.job.seconds {
                     break;
                 }
             }

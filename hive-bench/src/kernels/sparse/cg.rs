@@ -9,7 +9,7 @@ use super::placed::{Matrix, Vectors, hb_advance_part, hb_multiply_and_dot_part, 
 use crate::kernels::disjoint::Disjoint;
 use crate::matrix::Csr;
 use crate::runtimes::loops::Loops;
-use crate::runtimes::{Runtime, TeamBody, TeamThread};
+use crate::runtimes::{Runtime, TeamThread};
 
 /// `A x = b` on the way to its solution.
 pub(crate) struct System {
@@ -128,9 +128,17 @@ impl System {
     /// For runtimes with a barrier: all iterations in one region, with the steps in Rust or in C.
     fn in_one_region<const IN_C: bool>(&mut self, team: &mut impl Runtime, iterations: u64) -> Result<(), String> {
         let begin = self.scalars;
-        let all = Iterations::<IN_C> { shares: self.shares(), begin, iterations, end: Mutex::new(Ok(begin)) };
-        team.one_region(&all);
-        self.scalars = all.end.into_inner().expect("nobody panics with it")?;
+        // What the first thread comes to, which is the same for all.
+        let (end, shares) = (Mutex::new(Ok(begin)), self.shares());
+        team.one_region(|thread| {
+            // SAFETY: a region runs this once on each of its threads. A system has a block for each, and nobody else
+            // uses the vectors.
+            let scalars = unsafe { shares.iterate::<IN_C>(thread, begin, iterations) };
+            if thread.id() == 0 {
+                *end.lock().expect("nobody panics with it") = scalars;
+            }
+        });
+        self.scalars = end.into_inner().expect("nobody panics with it")?;
         Ok(())
     }
 
@@ -141,25 +149,6 @@ impl System {
             r: Disjoint::new(&mut self.r),
             p: Disjoint::new(&mut self.p),
             q: Disjoint::new(&mut self.q),
-        }
-    }
-}
-
-/// All iterations, for the threads of one region.
-struct Iterations<'a, const IN_C: bool> {
-    shares: Shares<'a>,
-    begin: Scalars,
-    iterations: u64,
-    /// What the first thread comes to, which is the same for all.
-    end: Mutex<Result<Scalars, String>>,
-}
-
-impl<const IN_C: bool> TeamBody for Iterations<'_, IN_C> {
-    unsafe fn run(&self, thread: &impl TeamThread) {
-        // SAFETY: the caller's promise. A system has a block for each thread, and nobody else uses the vectors.
-        let end = unsafe { self.shares.iterate::<IN_C>(thread, self.begin, self.iterations) };
-        if thread.id() == 0 {
-            *self.end.lock().expect("nobody panics with it") = end;
         }
     }
 }
@@ -242,7 +231,7 @@ impl Shares<'_> {
     /// vectors.
     unsafe fn iterate<const IN_C: bool>(
         &self,
-        thread: &impl TeamThread,
+        thread: &dyn TeamThread,
         mut scalars: Scalars,
         iterations: u64,
     ) -> Result<Scalars, String> {

@@ -9,7 +9,7 @@ use crate::catalog::{Construct, Delay, ITERATIONS, RuntimeId};
 use crate::kernels::recursion::Recursion;
 use crate::runtimes::loops::Loops;
 use crate::runtimes::tasks::Tasks;
-use crate::runtimes::{Runtime, TeamBody, cannot};
+use crate::runtimes::{Runtime, TeamThread, cannot};
 
 /// The body of a loop: context, begin and end of a part.
 type Part = extern "C" fn(*const c_void, usize, usize);
@@ -144,7 +144,7 @@ impl Runtime for OpenMp {
         hb_barriers(self.size(), times);
     }
 
-    fn one_region(&mut self, body: &impl TeamBody) {
+    fn one_region(&mut self, body: impl Fn(&dyn TeamThread) + Sync) {
         self.region_by_barrier(|| hb_barrier(), body);
     }
 
