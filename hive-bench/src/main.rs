@@ -23,6 +23,7 @@ use clap::Parser;
 use cli::options::Options;
 use cli::{Cli, Flags};
 use commands::list;
+use record::Outcome::Measured;
 use record::Run;
 use run::{driver, plan};
 use system::exit::{self, Failure, Outcome, fine_if};
@@ -34,14 +35,14 @@ fn main() -> ExitCode {
     let outcome = match &cli.command {
         Some(command) => command.run(),
         None if cli.flags.list => list::main(),
-        None => measure_all(&cli.flags),
+        None => measure_all(cli.flags),
     };
     exit::code(outcome)
 }
 
 /// The program without a command: the flags are checked, the suite is run, and what it found is printed and written. It
 /// fails if any measurement did.
-fn measure_all(flags: &Flags) -> Outcome {
+fn measure_all(flags: Flags) -> Outcome {
     let options =
         Options::check(flags, cpus::in_order_of_use().len()).and_then(Options::prepare).map_err(Failure::Usage)?;
     let run = run_suite(&options);
@@ -51,9 +52,9 @@ fn measure_all(flags: &Flags) -> Outcome {
         files::write("--json", path, &without_home(text))
     });
     // The screen must not name a file that could not be written.
-    print!("{}", report::text(&run, samples.filter(|_| stored.is_ok()), options.full));
+    print!("{}", report::text(&run, samples.filter(|_| stored.is_ok()), options.flags.full));
     stored.map_err(Failure::Work)?;
-    fine_if(!run.has_failures())
+    fine_if(run.records.iter().all(|record| matches!(record.outcome, Measured(_))))
 }
 
 /// For the order of the runners within a round, the same from run to run in the first one.

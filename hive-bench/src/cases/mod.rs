@@ -14,7 +14,7 @@ use std::thread;
 
 use crate::catalog::Case;
 use crate::kernels::{check, roots};
-use crate::measure::timing;
+use crate::measure::timing::{self, Samples};
 use crate::record::{Job, Measured};
 use crate::runtimes::Runtime;
 #[cfg(feature = "rayon-interop")]
@@ -41,8 +41,8 @@ pub(crate) fn run(
         Case::Reduce => regions::reduce(runtime, budget)?,
         Case::Barrier => timing::batches(budget, |times| runtime.barriers(times)),
         Case::AlternatingSizes => regions::alternating_sizes(runtime, budget, measured),
-        Case::ResizeShrink => regions::resize(runtime, 1, budget)?.shrinks,
-        Case::ResizeGrow => regions::resize(runtime, 1, budget)?.grows,
+        Case::ResizeShrink => regions::resize(runtime, 1, budget).map(|[shrinks, ..]| shrinks)?,
+        Case::ResizeGrow => regions::resize(runtime, 1, budget).map(|[.., grows]| grows)?,
         Case::FieldMetg => regions::metg(runtime, budget)?,
         Case::CpuIdle => cpu::idle(runtime, budget)?,
         Case::CpuParked => cpu::parked(runtime, budget)?,
@@ -68,9 +68,6 @@ pub(crate) fn rayon_interop(
     measured.samples = regions::rayon_interop(team, beside, &job.budget)?;
     Ok(())
 }
-
-/// What a case comes to: samples in its unit.
-type Samples = Result<Vec<f64>, String>;
 
 /// How many numbers the case's loop adds up; `None` for cases whose work is not given as a time. Call it before there
 /// is a team, whose waiting threads might share a core with the thread that finds out.

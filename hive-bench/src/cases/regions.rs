@@ -103,19 +103,10 @@ pub(super) fn metg(runtime: &mut impl Runtime, budget: &Budget) -> Samples {
     Ok(samples)
 }
 
-/// What it costs to give CPUs away and to take them back: a sample for each time.
-pub(crate) struct Resizes {
-    /// From the call until the surplus bees are parked.
-    pub(crate) shrinks: Vec<f64>,
-    /// The next region, of those that are left.
-    #[cfg_attr(not(feature = "hwloc"), expect(dead_code, reason = "the command numa asks for it"))]
-    pub(crate) first_regions: Vec<f64>,
-    /// From the call that brings all back until a region of all has run.
-    pub(crate) grows: Vec<f64>,
-}
-
-/// Shrinks the team to so many and lets it grow again, in turn.
-pub(crate) fn resize(runtime: &mut impl Runtime, few: usize, budget: &Budget) -> Result<Resizes, String> {
+/// Shrinks the team to so many and lets it grow again, in turn. Each time there is a sample from the call until the
+/// surplus bees are parked, one of the next region, of those that are left, and one from the call that brings all back
+/// until a region of all has run.
+pub(crate) fn resize(runtime: &mut impl Runtime, few: usize, budget: &Budget) -> Result<[Vec<f64>; 3], String> {
     let all = runtime.threads();
     let [mut shrinks, mut first_regions, mut grows] = [const { Vec::new() }; 3];
     let begin = Instant::now();
@@ -129,5 +120,5 @@ pub(crate) fn resize(runtime: &mut impl Runtime, few: usize, budget: &Budget) ->
             Ok(())
         })?);
     }
-    Ok(Resizes { shrinks, first_regions, grows })
+    Ok([shrinks, first_regions, grows])
 }

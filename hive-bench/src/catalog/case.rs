@@ -99,15 +99,16 @@ named! {
     }
 }
 
-/// What a case's figure is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unit {
-    /// Nanoseconds for one region, barrier, resize, step, join, task or node.
-    Nanoseconds,
-    /// CPU time in percent of one CPU.
-    PercentOfCpu,
-    /// Regions of one caller while another waits.
-    Regions,
+names! {
+    /// What a case's figure is.
+    Unit {
+        /// Nanoseconds for one region, barrier, resize, step, join, task or node.
+        Nanoseconds "time";
+        /// CPU time in percent of one CPU.
+        PercentOfCpu "CPU use";
+        /// Regions of one caller while another waits.
+        Regions "regions in a row";
+    }
 }
 
 impl Case {

@@ -22,13 +22,14 @@ pub(crate) use names;
 /// The same with help, and with the name on the command line and in the results, too.
 macro_rules! named {
     ($(#[$of:meta])* $type:ident { $($variant:ident $name:literal $help:literal;)* }) => {
-        super::names! {
+        crate::catalog::names! {
             $(#[$of])*
             #[derive(serde::Serialize, serde::Deserialize)]
             $type { $(#[doc = $help] #[serde(rename = $name)] $variant $name;)* }
         }
 
         impl $type {
+            #[allow(dead_code, reason = "not each one is asked for")]
             pub(crate) const fn help(self) -> &'static str {
                 match self { $(Self::$variant => $help,)* }
             }
@@ -46,10 +47,7 @@ macro_rules! named {
     };
 }
 
-/// A value's name on the command line.
-pub(crate) fn as_typed(value: impl clap::ValueEnum) -> String {
-    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-}
+pub(crate) use named;
 
 mod case;
 mod construct;

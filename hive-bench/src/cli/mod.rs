@@ -25,7 +25,7 @@ pub(crate) struct Cli {
 }
 
 /// What to measure, how often, and where the results go.
-#[derive(Debug, Args)]
+#[derive(Debug, PartialEq, Args)]
 pub(crate) struct Flags {
     /// List all cases and runtimes, and say which runtimes are absent on this machine
     #[arg(long)]

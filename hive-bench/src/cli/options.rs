@@ -23,15 +23,13 @@ const NONE: &str = "none";
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct Options {
+    /// As they were given.
+    pub(crate) flags: Flags,
     pub(crate) wanted: Wanted,
     pub(crate) rounds: Rounds,
     pub(crate) budget: Budget,
-    pub(crate) poll: Option<Duration>,
     /// The file for the raw samples.
     pub(crate) samples: Option<PathBuf>,
-    /// Everything is printed, not only what fits one screen.
-    pub(crate) full: bool,
-    matrix: Option<PathBuf>,
     /// What `prepare` has found out about the matrix.
     pub(crate) given: Given,
 }
@@ -39,7 +37,7 @@ pub(crate) struct Options {
 impl Options {
     /// Checks the flags. `most` is the number of CPUs that this process may use. An error names the flag and says what
     /// is possible.
-    pub(crate) fn check(flags: &Flags, most: usize) -> Result<Self, String> {
+    pub(crate) fn check(flags: Flags, most: usize) -> Result<Self, String> {
         let chosen: Vec<Case> = flags.case.iter().flat_map(|family| family.0.iter().copied()).collect();
         let is_default = chosen.is_empty() && !flags.all;
         let cases = if is_default { by_default()? } else { or_all(&chosen, Case::ALL) };
@@ -68,13 +66,12 @@ impl Options {
         let rounds = flags.rounds.map_or(Rounds::Within(time), |rounds| Rounds::Each(rounds.into()));
         let samples = flags.json.clone().unwrap_or_else(named_by_the_date);
         let samples = (samples != Path::new(NONE)).then_some(samples);
-        let (full, matrix) = (flags.full, flags.matrix.clone());
-        Ok(Self { wanted, rounds, budget, poll: flags.poll, samples, full, matrix, given: Given::default() })
+        Ok(Self { flags, wanted, rounds, budget, samples, given: Given::default() })
     }
 
     /// Reads the matrix, and checks that the samples can be written, before anything is measured.
     pub(crate) fn prepare(mut self) -> Result<Self, String> {
-        self.given = Given::prepare(self.matrix.as_deref(), &self.wanted.cases, &mut self.budget)?;
+        self.given = Given::prepare(self.flags.matrix.as_deref(), &self.wanted.cases, &mut self.budget)?;
         if let Some(path) = &self.samples {
             if let Some(home) = path.parent().filter(|home| *home == default_home()) {
                 // Where this fails, so does what follows, and says why.
@@ -136,7 +133,7 @@ mod tests {
 
     fn check(arguments: &[&str], most: usize) -> Result<Options, String> {
         let cli = Cli::parse_from(std::iter::once(&"hive-bench").chain(arguments));
-        Options::check(&cli.flags, most)
+        Options::check(cli.flags, most)
     }
 
     #[test]
@@ -169,7 +166,7 @@ mod tests {
 
     #[test]
     fn nobody_polls_without_end() {
-        assert_eq!(check(&["--poll", "2ms"], 2).unwrap().poll, Some(Duration::from_millis(2)));
+        assert_eq!(check(&["--poll", "2ms"], 2).unwrap().flags.poll, Some(Duration::from_millis(2)));
         assert!(check(&["--poll", "0s"], 2).unwrap_err().contains("--poll 0s"));
     }
 

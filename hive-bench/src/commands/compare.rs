@@ -7,7 +7,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use crate::catalog::{Case, Unit, names};
+use crate::catalog::{Case, names};
 use crate::record::{self, Reference, Run};
 use crate::report::figures::{Against, Figures, Key, least};
 use crate::report::tables::{aligned, amount, or_dash};
@@ -69,7 +69,7 @@ fn row(change: &Change) -> [String; 10] {
         amount(change.old, unit),
         change.new.map_or_else(|| "failed".to_owned(), |new| amount(new, unit)),
         or_dash(change.new.filter(|_| change.old > 0.0).map(|new| signed(new / change.old))),
-        change.reference.map_or(quantity(unit), Reference::name).to_owned(),
+        change.reference.map_or(unit.name(), Reference::name).to_owned(),
         or_dash(change.interval.map(|interval| signed(interval.estimate))),
         or_dash(change.interval.map(|interval| between(interval.lower, interval.upper))),
         change.difference.name().to_owned(),
@@ -253,15 +253,6 @@ fn warnings(old: &Run, new: &Run) -> Vec<String> {
         );
     }
     warnings
-}
-
-/// What a case measures, for the table.
-const fn quantity(unit: Unit) -> &'static str {
-    match unit {
-        Unit::Nanoseconds => "time",
-        Unit::PercentOfCpu => "CPU use",
-        Unit::Regions => "regions in a row",
-    }
 }
 
 #[cfg(test)]

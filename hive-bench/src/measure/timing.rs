@@ -18,7 +18,7 @@ pub(crate) fn batches(budget: &Budget, mut run: impl FnMut(u64)) -> Vec<f64> {
 }
 
 /// The same for something that may fail.
-pub(crate) fn try_batches(budget: &Budget, mut run: impl FnMut(u64) -> Result<(), String>) -> Result<Vec<f64>, String> {
+pub(crate) fn try_batches(budget: &Budget, mut run: impl FnMut(u64) -> Result<(), String>) -> Samples {
     let mut outcome = Ok(());
     let samples = batches(budget, |times| {
         let result = run(times);
@@ -57,12 +57,11 @@ pub(crate) fn medians_in_turn<const KINDS: usize>(passes: usize, mut run: impl F
     samples.map(|samples| median(&samples).unwrap_or(f64::NAN))
 }
 
+/// Samples in a case's unit, or why there are none.
+pub(crate) type Samples = Result<Vec<f64>, String>;
+
 /// Nanoseconds for one of the `parts` of something that takes milliseconds and may fail: one sample for each run.
-pub(crate) fn runs(
-    budget: &Budget,
-    parts: u64,
-    mut run: impl FnMut() -> Result<(), String>,
-) -> Result<Vec<f64>, String> {
+pub(crate) fn runs(budget: &Budget, parts: u64, mut run: impl FnMut() -> Result<(), String>) -> Samples {
     let mut samples = Vec::new();
     let begin = Instant::now();
     while samples.is_empty() || begin.elapsed() < budget.batch_time() {

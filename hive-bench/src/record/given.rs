@@ -23,29 +23,25 @@ impl Given {
     /// Reads the file of `--matrix`, if there is one. If conjugate gradients are wanted, solves the system once, for
     /// the error that every runtime has to reach. Writes the size of the matrix into the budget.
     pub(crate) fn prepare(file: Option<&Path>, cases: &[Case], budget: &mut Budget) -> Result<Self, String> {
-        let sparse = cases.iter().any(|case| case.is_sparse());
-        if !sparse {
+        let name = file.map_or_else(String::new, |file| format!("--matrix {}: ", file.display()));
+        if !cases.iter().any(|case| case.is_sparse()) {
             return match file {
-                Some(file) => Err(format!(
-                    "--matrix {}: none of the chosen cases uses a matrix; only spmv and cg do",
-                    file.display()
-                )),
+                Some(_) => Err(format!("{name}none of the chosen cases uses a matrix; only spmv and cg do")),
                 None => Ok(Self::default()),
             };
         }
-        let given = Self { file: file.map(Path::to_owned), cg_error: None };
+        let mut given = Self { file: file.map(Path::to_owned), cg_error: None };
         let solve = cases.contains(&Case::Cg);
         let matrix = match file {
             Some(file) => read(file, solve).map_err(|error| format!("--matrix {error}"))?,
             None => given.matrix(budget)?,
         };
         budget.matrix_nonzeros = matrix.nonzeros() as u64;
-        if !solve {
-            return Ok(given);
+        if solve {
+            let error = largest_error(&matrix, budget.cg_iterations);
+            given.cg_error = Some(error.map_err(|error| format!("{name}{error}"))?);
         }
-        let error = largest_error(&matrix, budget.cg_iterations);
-        let name = file.map_or_else(String::new, |file| format!("--matrix {}: ", file.display()));
-        Ok(Self { cg_error: Some(error.map_err(|error| format!("{name}{error}"))?), ..given })
+        Ok(given)
     }
 
     /// The largest error that conjugate gradients may leave.

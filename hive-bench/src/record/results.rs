@@ -101,12 +101,6 @@ pub(crate) struct Run {
     pub(crate) records: Vec<Record>,
 }
 
-impl Run {
-    pub(crate) fn has_failures(&self) -> bool {
-        self.records.iter().any(|record| matches!(record.outcome, Outcome::Failed(_)))
-    }
-}
-
 /// One runtime, one case, one size of the team.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Job {

@@ -79,6 +79,9 @@ impl Row {
     /// The cells of its row in the table: see `HEADER`.
     pub(crate) fn cells(&self) -> [String; 7] {
         let amount = |spread: Spread| amount(spread.median, self.case.unit());
+        // A name that leaves room for the rest of a line on a screen.
+        let short =
+            |rival: RuntimeId| if rival == RuntimeId::HiveBesideRayon { "hive and rayon" } else { rival.name() };
         let quartiles = |ratio: Spread| match ratio.rounds {
             1 => "one round".to_owned(),
             _ => format!("{}-{}", number(ratio.lower_quartile), number(ratio.upper_quartile)),
@@ -86,20 +89,12 @@ impl Row {
         [
             self.name(),
             or_dash(self.hive.map(amount)),
-            or_dash(self.rival.map(|(rival, _)| short_name(rival).to_owned())),
+            or_dash(self.rival.map(|(rival, _)| short(rival).to_owned())),
             or_dash(self.rival.map(|(_, value)| amount(value))),
             or_dash(self.ratio.map(|ratio| number(ratio.median))),
             or_dash(self.ratio.map(quartiles)),
             self.relation.name().to_owned(),
         ]
-    }
-}
-
-/// A name that leaves room for the rest of a line on a screen.
-const fn short_name(runtime: RuntimeId) -> &'static str {
-    match runtime {
-        RuntimeId::HiveBesideRayon => "hive and rayon",
-        _ => runtime.name(),
     }
 }
 

@@ -51,8 +51,16 @@ pub(crate) fn run(groups: &[Group], cpus: &[usize], options: &Options, seed: u64
             for runtime in runtimes {
                 bar.set_message(format!("{}: {} of {threads}", runtime.name(), case.name()));
                 let (given, checksum) = (options.given.clone(), checksums[&case]);
-                let job =
-                    Job { runtime, case, threads, cpus: cpus.to_vec(), budget, checksum, given, poll: options.poll };
+                let job = Job {
+                    runtime,
+                    case,
+                    threads,
+                    cpus: cpus.to_vec(),
+                    budget,
+                    checksum,
+                    given,
+                    poll: options.flags.poll,
+                };
                 let begin = Instant::now();
                 let outcome = run_job(&job).map_or_else(Outcome::Failed, Outcome::Measured);
                 let seconds = begin.elapsed().as_secs_f64();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::catalog::names;
+use crate::catalog::named;
 
 /// One CPU and what it belongs to. What the system does not tell is `None` or empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,19 +61,14 @@ fn text(path: &str) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_owned())
 }
 
-names! {
+named! {
     /// From near to far.
     Distance {
-        /// Hardware threads of one core.
-        Core "core";
-        /// One last-level cache.
-        Cluster "cluster";
-        /// One NUMA node.
-        Node "node";
-        /// One package.
-        Package "package";
-        /// Nothing but the machine, or what they share is not known.
-        Far "far";
+        Core "core" "threads of one core";
+        Cluster "cluster" "cores at one last-level cache";
+        Node "node" "caches of one node";
+        Package "package" "nodes of one package";
+        Far "far" "packages, or whatever else shares nothing that the system tells of";
     }
 }
 

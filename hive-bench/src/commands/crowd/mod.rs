@@ -7,10 +7,10 @@ pub(crate) mod runner;
 use std::time::{Duration, SystemTime};
 use std::{iter, thread};
 
-use clap::{Args, ValueEnum, value_parser};
+use clap::{Args, value_parser};
 use serde::{Deserialize, Serialize};
 
-use crate::catalog::{RuntimeId, as_typed, names};
+use crate::catalog::{RuntimeId, named, names};
 use crate::kernels::roots;
 use crate::report::tables::{aligned, number, or_dash};
 use crate::run::own_process;
@@ -66,7 +66,7 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
     let indices_a_ms = roots::count_for(Duration::from_millis(1));
     let indices = |us: u32| (indices_a_ms as u64 * u64::from(us)).div_ceil(1000) as usize;
     let rounds = Rounds { rounds: arguments.rounds, each: START + Duration::from_secs_f64(arguments.seconds) };
-    let name = |(scene, us): (Scene, u32), way: Way| format!("{}: {} of {us} us", way.name(), as_typed(scene));
+    let name = |(scene, us): (Scene, u32), way: Way| format!("{}: {} of {us} us", way.name(), scene.name());
     let (rows, fine) = rounds.measure(rows, &ways, name, |(scene, us), way| {
         let job = Job {
             way,
@@ -84,9 +84,9 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
 
 /// The scenes and lengths of work. An error names the flag.
 fn rows(arguments: &Arguments, second: Option<usize>) -> Result<Vec<(Scene, u32)>, String> {
-    let wanted = if arguments.scene.is_empty() { Scene::value_variants() } else { &arguments.scene };
+    let wanted = if arguments.scene.is_empty() { Scene::ALL } else { &arguments.scene };
     if let Some(scene) = wanted.iter().find(|scene| scene.binds_busy() && second.is_none()) {
-        return Err(format!("--scene {}: this process may use one CPU only, and there is no second", as_typed(*scene)));
+        return Err(format!("--scene {}: this process may use one CPU only, and there is no second", scene.name()));
     }
     Ok(wanted.iter().flat_map(|&scene| arguments.work.iter().map(move |&us| (scene, us))).collect())
 }
@@ -116,21 +116,16 @@ fn together(all: &[Measured]) -> Measured {
     }
 }
 
-/// What else goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Scene {
-    /// Nothing
-    Alone,
-    /// A busy process, bound to the second CPU
-    Bound,
-    /// A busy process, bound to no CPU
-    Free,
-    /// A second process that measures the same; the figure is the sum of both
-    Two,
-    /// Nothing, but the team has eight threads
-    Eight,
-    /// 20 us of serial work between loops, beside a busy process that is bound to the second CPU
-    Serial,
+named! {
+    /// What else goes on.
+    Scene {
+        Alone "alone" "Nothing";
+        Bound "bound" "A busy process, bound to the second CPU";
+        Free "free" "A busy process, bound to no CPU";
+        Two "two" "A second process that measures the same; the figure is the sum of both";
+        Eight "eight" "Nothing, but the team has eight threads";
+        Serial "serial" "20 us of serial work between loops, beside a busy process that is bound to the second CPU";
+    }
 }
 
 impl Scene {
@@ -170,7 +165,7 @@ fn text(machine: &str, ways: &[Way], rows: &[Row]) -> String {
         let references: Vec<f64> = rounds.iter().filter_map(|round| reference(ways, round)).collect();
         let reference = or_dash(median(&references).map(|rate| format!("{rate:.0}")));
         let cells = (0..ways.len()).map(|way| cell(ways, way, rounds));
-        [as_typed(*scene), us.to_string(), reference].into_iter().chain(cells).collect::<Vec<_>>()
+        [scene.name().to_owned(), us.to_string(), reference].into_iter().chain(cells).collect::<Vec<_>>()
     });
     format!(
         "loops a second on {machine}, as a multiple of the better of plain loop and Rayon (loops/s), and in brackets \

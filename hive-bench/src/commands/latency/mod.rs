@@ -118,7 +118,7 @@ fn distances(matrix: &Matrix, places: &[Place]) -> String {
         let _ = writeln!(
             text,
             "{}: {} pair{}, median {} ns, from {} (the best pass of the nearest two) to {}",
-            meaning(distance),
+            distance.help(),
             pairs.len(),
             if pairs.len() == 1 { "" } else { "s" },
             number(middle),
@@ -129,16 +129,6 @@ fn distances(matrix: &Matrix, places: &[Place]) -> String {
     }
     let _ = writeln!(text, "for hive-bench model --latency: {}", short.join(","));
     text
-}
-
-const fn meaning(distance: Distance) -> &'static str {
-    match distance {
-        Distance::Core => "threads of one core",
-        Distance::Cluster => "cores at one last-level cache",
-        Distance::Node => "caches of one node",
-        Distance::Package => "nodes of one package",
-        Distance::Far => "packages, or whatever else shares nothing that the system tells of",
-    }
 }
 
 /// Cache lines for one pair in one pass: see [`round_trip::measure`].

@@ -7,7 +7,7 @@ use std::thread;
 use hive::{BarrierShape, Hive, Pin, Place, Shrink};
 use serde::Serialize;
 
-use crate::cases::regions::{Resizes, resize};
+use crate::cases::regions;
 use crate::measure::timing::batches;
 use crate::record::Budget;
 use crate::runtimes::Runtime;
@@ -83,10 +83,14 @@ fn of_hive(order: Shrink, shape: BarrierShape, sizes: &[usize], most: usize) -> 
 /// The costs of the bees at these places, in a hive that has all its bees before and afterwards.
 fn cost(team: &mut HiveTeam, [order, shape]: [String; 2], places: &[Option<Place>]) -> Result<Cost, String> {
     let (all, bees) = (team.hive.bees(), places.len());
-    let resizes = if bees < all { Some(resize(team, bees, &Budget::QUICK)?) } else { None };
+    let samples = if bees < all { Some(regions::resize(team, bees, &Budget::QUICK)?) } else { None };
+    let resize = samples.map(|samples| {
+        let [shrink_ns, first_region_ns, grow_ns] = samples.map(|samples| middle(&samples));
+        Resize { shrink_ns, first_region_ns, grow_ns }
+    });
     team.resize_and_wait(bees)?;
     team.threads = bees;
-    let regions = batches(&Budget::QUICK, |times| team.empty_regions(bees, times));
+    let empty = batches(&Budget::QUICK, |times| team.empty_regions(bees, times));
     let barriers = batches(&Budget::QUICK, |times| team.barriers(times));
     team.resize_and_wait(all)?;
     team.threads = all;
@@ -98,13 +102,9 @@ fn cost(team: &mut HiveTeam, [order, shape]: [String; 2], places: &[Option<Place
         cpus: bound().flat_map(Place::cpus).copied().collect(),
         nodes: bound().filter_map(Place::node).collect::<HashSet<_>>().len(),
         caches: bound().filter_map(Place::cluster).collect::<HashSet<_>>().len(),
-        region_ns: middle(&regions),
+        region_ns: middle(&empty),
         barrier_ns: middle(&barriers),
-        resize: resizes.map(|Resizes { shrinks, first_regions, grows }| Resize {
-            shrink_ns: middle(&shrinks),
-            first_region_ns: middle(&first_regions),
-            grow_ns: middle(&grows),
-        }),
+        resize,
     })
 }
 

@@ -69,10 +69,10 @@ fn checked(arguments: &Arguments) -> Result<(Nodes, Vec<usize>), String> {
 }
 
 fn measure(arguments: &Arguments, nodes: &Nodes, sizes: &[usize]) -> Result<Findings, String> {
-    let array_bytes = arguments.size.map_or_else(|| nodes.array_bytes(), |mebibytes| mebibytes << 20);
+    let array_bytes = arguments.size.map_or(nodes.array_bytes, |mebibytes| mebibytes << 20);
     Ok(Findings {
         machine: machine::processor(),
-        memory_nodes: nodes.with_memory().collect(),
+        memory_nodes: nodes.with_memory.clone(),
         array_bytes,
         triad: triad::measure(nodes, array_bytes as usize / size_of::<f64>(), arguments.rounds.into()),
         constructs: constructs::measure(sizes, cpus::in_order_of_use().len())?,

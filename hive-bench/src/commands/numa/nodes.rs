@@ -13,18 +13,12 @@ const SMALLEST_ARRAY: u64 = 64 << 20;
 /// What hwloc says of this machine's memory.
 #[derive(Debug)]
 pub(super) struct Nodes {
-    topology: Topology,
-    all: Vec<Node>,
-}
-
-/// One node.
-#[derive(Debug)]
-pub(super) struct Node {
-    /// The system's number.
-    pub(super) number: usize,
-    memory: u64,
-    /// In the order of use.
-    pub(super) cpus: Vec<usize>,
+    /// The system's numbers of those that have memory.
+    pub(super) with_memory: Vec<usize>,
+    /// Those that have CPUs which this process may use, with these in the order of use.
+    pub(super) with_cpus: Vec<(usize, Vec<usize>)>,
+    /// As much memory for an array as STREAM asks for, as far as it is there.
+    pub(super) array_bytes: u64,
 }
 
 impl Nodes {
@@ -38,36 +32,27 @@ impl Nodes {
                     .to_owned(),
             );
         }
-        let allowed = cpus::in_order_of_use();
-        let all =
-            topology.objects_with_type(ObjectType::NUMANode).filter_map(|object| node(object, &allowed)).collect();
-        Ok(Self { topology, all })
-    }
-
-    pub(super) fn with_memory(&self) -> impl Iterator<Item = usize> {
-        self.all.iter().filter(|node| node.memory > 0).map(|node| node.number)
-    }
-
-    pub(super) fn with_cpus(&self) -> impl Iterator<Item = &Node> {
-        self.all.iter().filter(|node| !node.cpus.is_empty())
-    }
-
-    /// As much memory for an array as STREAM asks for, as far as it is there.
-    pub(super) fn array_bytes(&self) -> u64 {
+        let (mut with_memory, mut with_cpus, mut smallest) = (Vec::new(), Vec::new(), u64::MAX);
+        for node in topology.objects_with_type(ObjectType::NUMANode) {
+            let (Some(number), memory, local) = (node.os_index(), local_memory(node), node.cpuset()) else { continue };
+            let is_local = |cpu: &usize| local.is_some_and(|local| local.is_set(*cpu));
+            let cpus: Vec<usize> = cpus::in_order_of_use().into_iter().filter(is_local).collect();
+            if memory > 0 {
+                with_memory.push(number);
+                smallest = smallest.min(memory);
+            }
+            if !cpus.is_empty() {
+                with_cpus.push((number, cpus));
+            }
+        }
         let size = |cache: &TopologyObject| match cache.attributes() {
             Some(ObjectAttributes::Cache(cache)) => cache.size().map_or(0, u64::from),
             _ => 0,
         };
-        let caches: u64 = self.topology.objects_with_type(ObjectType::L3Cache).map(size).sum();
-        let smallest = self.all.iter().map(|node| node.memory).filter(|memory| *memory > 0).min();
-        SMALLEST_ARRAY.max(4 * caches).min(smallest.map_or(SMALLEST_ARRAY, |memory| (memory / 16).max(1 << 20)))
+        let caches: u64 = topology.objects_with_type(ObjectType::L3Cache).map(size).sum();
+        let most = if with_memory.is_empty() { SMALLEST_ARRAY } else { (smallest / 16).max(1 << 20) };
+        Ok(Self { with_memory, with_cpus, array_bytes: SMALLEST_ARRAY.max(4 * caches).min(most) })
     }
-}
-
-fn node(object: &TopologyObject, allowed: &[usize]) -> Option<Node> {
-    let local = object.cpuset();
-    let cpus = allowed.iter().copied().filter(|cpu| local.is_some_and(|local| local.is_set(*cpu))).collect();
-    Some(Node { number: object.os_index()?, memory: local_memory(object), cpus })
 }
 
 /// The bytes of a node.

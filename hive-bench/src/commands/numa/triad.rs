@@ -72,13 +72,13 @@ pub(super) fn measure(nodes: &Nodes, len: usize, rounds: usize) -> Vec<Bandwidth
 /// The threads of each node with the memory of each node, and all threads with memory that is interleaved or placed by
 /// first touch.
 fn setups(nodes: &Nodes) -> Vec<(Bandwidth, Placement<'static>)> {
-    let mut teams: Vec<_> = nodes.with_cpus().map(|node| (Some(node.number), node.cpus.clone())).collect();
+    let mut teams: Vec<_> = nodes.with_cpus.iter().map(|(node, cpus)| (Some(*node), cpus.clone())).collect();
     if teams.len() > 1 {
         teams.push((None, teams.iter().flat_map(|(_, cpus)| cpus.clone()).collect()));
     }
     let of_team = |(home, cpus): &(Option<usize>, Vec<usize>)| {
         let threads = home.map_or_else(|| "all nodes".to_owned(), |node| format!("node {node}"));
-        let bound = nodes.with_memory().map(|node| {
+        let bound = nodes.with_memory.iter().map(|&node| {
             let near = home.map_or("", |home| if home == node { ", local" } else { ", remote" });
             (format!("node {node}{near}"), Placement::Bind(node))
         });

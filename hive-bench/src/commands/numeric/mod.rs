@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum, value_parser};
 use serde::{Deserialize, Serialize};
 
-use crate::catalog::as_typed;
+use crate::catalog::{named, names};
 use crate::commands::crowd::busy::Busy;
 use crate::commands::crowd::seconds;
 use crate::report::tables::{aligned, number, or_dash};
@@ -53,9 +53,9 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
     let (seconds, number) = if arguments.quick { (1e-3, 1) } else { (arguments.seconds, arguments.rounds) };
     let rounds = Rounds { rounds: number, each: Duration::from_secs_f64(1.2 * seconds + 0.05) };
     let title =
-        |(program, scene): (Name, Scene), way: Way| format!("{way:?}: {}, {}", as_typed(program), as_typed(scene));
+        |(program, scene): (Name, Scene), way: Way| format!("{}: {}, {}", way.name(), program.name(), scene.name());
     let (rows, fine) =
-        rounds.measure(rows, &Way::ALL, title, |(program, scene), way| measure(&Job { program, scene, way, seconds }));
+        rounds.measure(rows, Way::ALL, title, |(program, scene), way| measure(&Job { program, scene, way, seconds }));
     print!("{}", text(&machine::processor(), &rows));
     fine_if(fine)
 }
@@ -72,30 +72,26 @@ fn measure(job: &Job) -> Result<Measured, String> {
     Ok(measured)
 }
 
-/// What else goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-pub(crate) enum Scene {
-    /// Nothing
-    Alone,
-    /// A busy process, bound to no CPU
-    Free,
-    /// The program itself uses Rayon: before each run, and before every eighth loop
-    Rayon,
+named! {
+    /// What else goes on.
+    Scene {
+        Alone "alone" "Nothing";
+        Free "free" "A busy process, bound to no CPU";
+        Rayon "rayon" "The program itself uses Rayon: before each run, and before every eighth loop";
+    }
 }
 
-/// Who runs the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Way {
-    Plain,
-    Rayon,
-    /// A hive, loop after loop.
-    Loops,
-    /// A hive, in one region.
-    Region,
-}
-
-impl Way {
-    pub(super) const ALL: [Self; 4] = [Self::Plain, Self::Rayon, Self::Loops, Self::Region];
+names! {
+    /// Who runs the program.
+    #[derive(Serialize, Deserialize)]
+    Way {
+        Plain "Plain";
+        Rayon "Rayon";
+        /// A hive, loop after loop.
+        Loops "Loops";
+        /// A hive, in one region.
+        Region "Region";
+    }
 }
 
 /// A ratio within a round, because the machine is not the same in all of them.
@@ -138,12 +134,12 @@ fn text(machine: &str, rows: &[Row]) -> String {
     let programs = rows.iter().map(|row| {
         let ((program, scene), rounds) = row;
         let plain: Vec<f64> = rounds.iter().filter_map(|round| of(round, Way::Plain)).collect();
-        let first = [as_typed(*program), as_typed(*scene), or_dash(median(&plain).map(number))];
+        let first = [program.name().to_owned(), scene.name().to_owned(), or_dash(median(&plain).map(number))];
         line(first, &|column| spread(row, column).map(cell))
     });
-    let scenes = Scene::value_variants().iter().filter(|scene| rows.iter().any(|((_, of), _)| of == *scene));
+    let scenes = Scene::ALL.iter().filter(|scene| rows.iter().any(|((_, of), _)| of == *scene));
     let means = scenes.map(|&scene| {
-        let first = ["mean".to_owned(), as_typed(scene), String::new()];
+        let first = ["mean".to_owned(), scene.name().to_owned(), String::new()];
         line(first, &|column| mean(rows, scene, column).map(|mean| format!("{mean:.2}")))
     });
     let table = aligned(header.map(str::to_owned), programs.chain(means), &[0, 1]).trim_fmt();
@@ -170,7 +166,7 @@ fn mean(rows: &[Row], scene: Scene, column: usize) -> Option<f64> {
 fn worst(rows: &[Row]) -> String {
     let all = rows.iter().filter_map(|row| Some((spread(row, JUDGED)?.median, row)));
     all.max_by(|one, other| one.0.total_cmp(&other.0)).map_or_else(String::new, |(worst, ((program, scene), _))| {
-        let (program, scene) = (as_typed(*program), as_typed(*scene));
+        let (program, scene) = (program.name(), scene.name());
         format!("worst: a hive's loops take {worst:.2} of the better of plain loops and Rayon in {program}, {scene}\n")
     })
 }

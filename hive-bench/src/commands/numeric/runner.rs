@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn every_program_has_the_same_answer_in_every_way() {
         for &program in Name::value_variants() {
-            for (way, scene) in Way::ALL.into_iter().zip([Scene::Alone, Scene::Alone, Scene::Rayon, Scene::Alone]) {
+            for (way, scene) in Way::ALL.iter().copied().zip([Scene::Alone, Scene::Alone, Scene::Rayon, Scene::Alone]) {
                 let job = Job { program, scene, way, seconds: 1e-9 };
                 let measured = measure(&serde_json::from_str(&serde_json::to_string(&job).unwrap()).unwrap()).unwrap();
                 let is_written = !matches!(program, Name::Decode | Name::Sort | Name::Triangle) || way != Way::Region;

@@ -12,10 +12,9 @@ pub(super) mod steps;
 pub(super) mod triangle;
 pub(super) mod wavefront;
 
-use clap::ValueEnum;
 use hive::Hive;
-use serde::{Deserialize, Serialize};
 
+use crate::catalog::named;
 use crate::commands::numeric::loops::Loops;
 
 /// What is made once is the data that stays the same.
@@ -32,29 +31,20 @@ pub(crate) trait Program: Default {
     }
 }
 
-/// Which there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-pub(crate) enum Name {
-    /// A transformer's decode step: norms, products of a matrix and a vector, attention
-    Decode,
-    /// Heat in a rod, in explicit steps
-    Heat,
-    /// A flow by the lattice Boltzmann method, D2Q9
-    Lattice,
-    /// LU factorisation without pivoting
-    Lu,
-    /// Prices of options by Monte Carlo
-    Options,
-    /// Products of matrices of 64 x 64
-    Product,
-    /// Poisson's equation by red-black Gauss-Seidel with SOR
-    RedBlack,
-    /// Radix sort
-    Sort,
-    /// A sparse triangular system, level by level
-    Triangle,
-    /// A sweep over a field by anti-diagonals
-    Wavefront,
+named! {
+    /// Which there are.
+    Name {
+        Decode "decode" "A transformer's decode step: norms, products of a matrix and a vector, attention";
+        Heat "heat" "Heat in a rod, in explicit steps";
+        Lattice "lattice" "A flow by the lattice Boltzmann method, D2Q9";
+        Lu "lu" "LU factorisation without pivoting";
+        Options "options" "Prices of options by Monte Carlo";
+        Product "product" "Products of matrices of 64 x 64";
+        RedBlack "red-black" "Poisson's equation by red-black Gauss-Seidel with SOR";
+        Sort "sort" "Radix sort";
+        Triangle "triangle" "A sparse triangular system, level by level";
+        Wavefront "wavefront" "A sweep over a field by anti-diagonals";
+    }
 }
 
 /// How often something is done, which is less often in a build for tests.

@@ -16,21 +16,14 @@ const STEPS: usize = 16;
 #[derive(Default)]
 pub(crate) struct Options;
 
-/// SplitMix64: some bits of a state that goes up by a constant.
-fn random(state: &mut u64) -> f64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (mixed >> 11) as f64 / (1_u64 << 53) as f64
-}
-
 /// The sum of what an option pays off on some paths: the mean on the way, as far as it is above the strike.
 fn payoffs(option: usize, paths: Range<usize>) -> f64 {
     let strike = 0.9 + 0.2 * option as f64 / OPTIONS as f64;
     let payoff = |path: usize| {
-        let (mut state, mut price, mut sum) = ((option * PATHS + path) as u64 * STEPS as u64, 1.0, 0.0);
+        let mut random = fastrand::Rng::with_seed((option * PATHS + path) as u64);
+        let (mut price, mut sum) = (1.0, 0.0);
         for _ in 0..STEPS {
-            price *= 1.001 + 0.1 * (random(&mut state) - 0.5);
+            price *= 1.001 + 0.1 * (random.f64() - 0.5);
             sum += price;
         }
         (sum / STEPS as f64 - strike).max(0.0)
