@@ -26,7 +26,7 @@ const WARM_UP_STEPS: u64 = 20;
 const WARM_UP_ITERATIONS: u64 = 10;
 
 /// Nanoseconds for a unit of the kernel, and the answer.
-type Done = (Vec<f64>, u64);
+type Done = Result<(Vec<f64>, u64), String>;
 
 pub(super) fn run(runtime: &mut (impl Runtime + Loops), job: &Job) -> Samples {
     let (samples, answer) = match job.case {
@@ -54,39 +54,32 @@ pub(crate) fn expected_checksum(case: Case, budget: &Budget) -> Option<u64> {
 }
 
 /// Kernels made of steps of parallel loops. A sample takes 10 to 30 ms on one CPU.
-fn steps<R: Runtime + Loops>(runtime: &mut R, case: Case, budget: &Budget) -> Result<Done, String> {
-    let stream = |operation| move |team: &mut R| Stream::new(team, operation, STREAM_LEN);
+fn steps(runtime: &mut (impl Runtime + Loops), case: Case, budget: &Budget) -> Done {
+    let samples = budget.kernel_samples;
     match case {
-        Case::StreamCopy => in_samples(runtime, stream(Operation::Copy), 4, budget),
-        Case::StreamScale => in_samples(runtime, stream(Operation::Scale), 4, budget),
-        Case::StreamAdd => in_samples(runtime, stream(Operation::Add), 4, budget),
-        Case::Stencil7 => in_samples(runtime, Stencil::new, 4, budget),
-        Case::NbodyStatic => in_samples(runtime, |_| Nbody::new(Schedule::Static), 50, budget),
-        Case::NbodyDynamic => in_samples(runtime, |_| Nbody::new(Schedule::Dynamic), 50, budget),
-        Case::LabelPropagation => in_samples(runtime, Labels::new, 1, budget),
-        Case::Matmul => in_samples(runtime, Matmul::new, 1, budget),
-        Case::Mandelbrot => in_samples(runtime, Mandelbrot::new, 1, budget),
-        Case::Dynamic1m => in_samples(runtime, |_| HandingOut::default(), 1, budget),
+        Case::StreamCopy => in_samples(Stream::new(runtime, Operation::Copy, STREAM_LEN), 4, samples, runtime),
+        Case::StreamScale => in_samples(Stream::new(runtime, Operation::Scale, STREAM_LEN), 4, samples, runtime),
+        Case::StreamAdd => in_samples(Stream::new(runtime, Operation::Add, STREAM_LEN), 4, samples, runtime),
+        Case::Stencil7 => in_samples(Stencil::new(runtime), 4, samples, runtime),
+        Case::NbodyStatic => in_samples(Nbody::new(Schedule::Static), 50, samples, runtime),
+        Case::NbodyDynamic => in_samples(Nbody::new(Schedule::Dynamic), 50, samples, runtime),
+        Case::LabelPropagation => in_samples(Labels::new(runtime), 1, samples, runtime),
+        Case::Matmul => in_samples(Matmul::new(runtime), 1, samples, runtime),
+        Case::Mandelbrot => in_samples(Mandelbrot::new(runtime), 1, samples, runtime),
+        Case::Dynamic1m => in_samples(HandingOut::default(), 1, samples, runtime),
         _ => Err("this case is no kernel of loops".to_owned()),
     }
 }
 
 /// A sample is the time of some steps, divided by the units they have; as many steps run before the first sample. The
 /// answer is checked after all steps.
-fn in_samples<R: Runtime + Loops, K: Kernel>(
-    runtime: &mut R,
-    new: impl FnOnce(&mut R) -> K,
-    steps: u64,
-    budget: &Budget,
-) -> Result<Done, String> {
-    let mut kernel = new(runtime);
-    kernel.run(runtime, steps);
+fn in_samples<R: Runtime + Loops>(mut kernel: impl Kernel, steps: u64, samples: u64, by: &mut R) -> Done {
+    kernel.run(by, steps);
     let sample = |_| {
-        awaken(runtime);
-        timing::nanoseconds(|| kernel.run(runtime, steps)) / (steps * kernel.units()) as f64
+        awaken(by);
+        timing::nanoseconds(|| kernel.run(by, steps)) / (steps * kernel.units()) as f64
     };
-    let samples = (0..budget.kernel_samples).map(sample).collect();
-    Ok((samples, kernel.answer()?))
+    Ok(((0..samples).map(sample).collect(), kernel.answer()?))
 }
 
 fn triad(runtime: &mut impl Runtime, job: &Job) -> Samples {
@@ -97,7 +90,7 @@ fn triad(runtime: &mut impl Runtime, job: &Job) -> Samples {
 }
 
 /// All steps are one sample: the time of a step.
-fn heat_run(budget: &Budget, mut run: impl FnMut(u64, &mut heat::Plates)) -> Done {
+fn heat_run(budget: &Budget, mut run: impl FnMut(u64, &mut heat::Plates)) -> (Vec<f64>, u64) {
     let steps = budget.jacobi_steps;
     run(WARM_UP_STEPS, &mut heat::Plates::new());
     let mut plates = heat::Plates::new();

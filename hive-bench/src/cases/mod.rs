@@ -17,11 +17,7 @@ use crate::kernels::{check, roots};
 use crate::measure::timing::{self, Samples};
 use crate::record::{Job, Measured};
 use crate::runtimes::Runtime;
-#[cfg(feature = "rayon-interop")]
-use crate::runtimes::hive::HiveTeam;
 use crate::runtimes::loops::Loops;
-#[cfg(feature = "rayon-interop")]
-use crate::runtimes::rayon::RayonPool;
 use crate::runtimes::tasks::Tasks;
 use crate::system::cpus;
 
@@ -56,19 +52,6 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// The same for hive and rayon in one program, for which there is a single case.
-#[cfg(feature = "rayon-interop")]
-pub(crate) fn rayon_interop(
-    team: &mut HiveTeam,
-    beside: Option<&RayonPool>,
-    job: &Job,
-    measured: &mut Measured,
-) -> Result<(), String> {
-    warm_up(team, measured)?;
-    measured.samples = regions::rayon_interop(team, beside, &job.budget)?;
-    Ok(())
-}
-
 /// How many numbers the case's loop adds up; `None` for cases whose work is not given as a time. Call it before there
 /// is a team, whose waiting threads might share a core with the thread that finds out.
 pub(crate) fn numbers_alone(job: &Job) -> Option<usize> {
@@ -90,7 +73,7 @@ fn numbers(job: &Job, measured: &Measured) -> Result<usize, String> {
 const WARM_UP: u64 = 100;
 
 /// Wakes the team, and writes down where its threads ran.
-fn warm_up(runtime: &mut impl Runtime, measured: &mut Measured) -> Result<(), String> {
+pub(crate) fn warm_up(runtime: &mut impl Runtime, measured: &mut Measured) -> Result<(), String> {
     runtime.empty_regions(runtime.threads(), WARM_UP);
     measured.seen_on = verify_team(runtime)?;
     Ok(())

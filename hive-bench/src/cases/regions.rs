@@ -45,7 +45,7 @@ pub(super) fn reduce(runtime: &mut impl Runtime, budget: &Budget) -> Samples {
 /// Regions in turn with parallel iterators' sums, which must be right. rayon's workers are the hive's bees, or those of
 /// the pool `beside` it.
 #[cfg(feature = "rayon-interop")]
-pub(super) fn rayon_interop(team: &mut HiveTeam, beside: Option<&RayonPool>, budget: &Budget) -> Samples {
+pub(crate) fn rayon_interop(team: &mut HiveTeam, beside: Option<&RayonPool>, budget: &Budget) -> Samples {
     let (threads, data) = (team.threads, [1.0; 1 << 12]);
     let sum = || data.par_iter().sum::<f64>();
     timing::try_batches(budget, |times| {

@@ -25,12 +25,8 @@ pub(crate) fn main(old: &Path, new: &Path, threshold: f64) -> Outcome {
 
 /// Percent as typed, such as `5` or `2.5`.
 pub(crate) fn percent(text: &str) -> Result<f64, String> {
-    let percent = text
-        .trim_end_matches('%')
-        .trim_end()
-        .parse::<f64>()
-        .ok()
-        .filter(|percent| percent.is_finite() && *percent >= 0.0);
+    let percent = text.trim_end_matches('%').trim_end().parse::<f64>().ok();
+    let percent = percent.filter(|percent| percent.is_finite() && *percent >= 0.0);
     percent.ok_or_else(|| "name percent from 0 on, such as 5 or 2.5".to_owned())
 }
 

@@ -50,7 +50,10 @@ fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
             let is_beside = runtime == RuntimeId::HiveBesideRayon;
             let mut team = HiveTeam::new(RuntimeId::Hive, cpus, |builder| builder.host_rayon(!is_beside))?;
             let beside = is_beside.then(|| RayonPool::new(RuntimeId::RayonWorker, cpus, cpus[0]));
-            cases::rayon_interop(&mut team, beside.transpose()?.as_ref(), job, measured)
+            let beside = beside.transpose()?;
+            cases::warm_up(&mut team, measured)?;
+            measured.samples = cases::regions::rayon_interop(&mut team, beside.as_ref(), &job.budget)?;
+            Ok(())
         }
         #[cfg(openmp_compiled)]
         RuntimeId::HiveC => cases::run(&mut Team::<true>::new(job.runtime, cpus, |builder| builder)?, job, measured),

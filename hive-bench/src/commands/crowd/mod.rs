@@ -94,8 +94,7 @@ fn rows(arguments: &Arguments, second: Option<usize>) -> Result<Vec<(Scene, u32)
 /// Has one job done, by as many processes at once as the scene wants, beside a busy one if it wants that.
 fn measure(scene: Scene, job: &Job, second: Option<usize>) -> Result<Measured, String> {
     let has_busy = scene == Scene::Free || scene.binds_busy();
-    let busy = has_busy.then(|| Busy::start(second.filter(|_| scene.binds_busy())));
-    let mut busy = busy.transpose()?;
+    let mut busy = has_busy.then(|| Busy::start(second.filter(|_| scene.binds_busy()))).transpose()?;
     let all: Result<Vec<Measured>, String> = thread::scope(|scope| {
         let started: Vec<_> = iter::repeat_with(|| scope.spawn(|| own_process::ask("crowd-runner", job, job.seconds)))
             .take(if scene == Scene::Two { 2 } else { 1 })
