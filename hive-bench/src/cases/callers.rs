@@ -119,7 +119,7 @@ impl<C: Runtime> Crowd<'_, C> {
             while ended.fetch_add(1, Ordering::Relaxed) < regions {
                 let call = Instant::now();
                 self.region()?;
-                spans.push(Span { call, end: Instant::now() });
+                spans.push((call, Instant::now()));
             }
             Ok::<_, String>(spans)
         };
@@ -131,17 +131,14 @@ impl<C: Runtime> Crowd<'_, C> {
     }
 }
 
-/// A region, with the time that its queen waited for her turn.
-struct Span {
-    call: Instant,
-    end: Instant,
-}
+/// A region from its call on, with the time that its queen waited for her turn, to its end.
+type Span = (Instant, Instant);
 
 /// The most regions of one queen that ended while one region of the other waited or ran.
 fn most_of_the_other([first, second]: &[Vec<Span>; 2]) -> usize {
     let most = |of: &[Span], beside: &[Span]| {
-        let until = |time: Instant| beside.partition_point(|other| other.end <= time);
-        of.iter().map(|span| until(span.end) - until(span.call)).max().unwrap_or(0)
+        let until = |time: Instant| beside.partition_point(|(_, end)| *end <= time);
+        of.iter().map(|(call, end)| until(*end) - until(*call)).max().unwrap_or(0)
     };
     most(first, second).max(most(second, first))
 }
@@ -173,7 +170,7 @@ mod tests {
         let start = Instant::now();
         let spans = |times: &[(u64, u64)]| {
             let at = |time| start + Duration::from_nanos(time);
-            times.iter().map(|&(call, end)| Span { call: at(call), end: at(end) }).collect::<Vec<_>>()
+            times.iter().map(|&(call, end)| (at(call), at(end))).collect::<Vec<_>>()
         };
         assert_eq!(most_of_the_other(&[spans(&[]), spans(&[(0, 1)])]), 0);
         // In turn; then the second is away while the first has three; then it waits for two.

@@ -52,7 +52,12 @@ fn after_gaps(
     measured: &mut Measured,
     mut run: impl FnMut() -> Result<f64, String>,
 ) -> Samples {
-    let mut sleeper = sleeper(job, gap);
+    // A thread that sleeps like the runtime's second one and is bound like it. There is none if the runtime's threads
+    // do not sleep by then, because they would share a CPU with this thread.
+    let mut sleeper = match job.cpus[..] {
+        [_, there, ..] if job.runtime.sleeps_after(gap) => Some(HandOver::start(job.place(there))),
+        _ => None,
+    };
     for _ in 0..uncounted {
         thread::sleep(uncounted_gap);
         run()?;
@@ -67,13 +72,4 @@ fn after_gaps(
         Ok(took)
     };
     (0..job.budget.samples_after_gap(gap)).map(sample).collect()
-}
-
-/// A thread that sleeps like the runtime's second one and is bound like it. `None` if the runtime's threads do not
-/// sleep by then, because they would share a CPU with this thread.
-fn sleeper(job: &Job, gap: Duration) -> Option<HandOver> {
-    match job.cpus[..] {
-        [_, there, ..] if job.runtime.sleeps_after(gap) => Some(HandOver::start(job.place(there))),
-        _ => None,
-    }
 }

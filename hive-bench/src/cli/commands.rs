@@ -5,11 +5,9 @@ use std::path::PathBuf;
 use clap::Subcommand;
 
 use crate::catalog::RuntimeId;
-#[cfg(feature = "hwloc")]
-use crate::commands::numa;
-#[cfg(feature = "hwloc")]
-use crate::commands::topo;
 use crate::commands::{captures, compare, crowd, generate, latency, merge, numeric, report, sweep, trace};
+#[cfg(feature = "hwloc")]
+use crate::commands::{numa, topo};
 use crate::model;
 use crate::run::{own_process, runner};
 use crate::runtimes::hive::HiveTeam;

@@ -4,8 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use clap::ValueEnum;
-
 use crate::catalog::{Case, RuntimeId};
 use crate::cli::Flags;
 use crate::record::{Budget, Given};
@@ -18,8 +16,6 @@ const QUICK_TIME: Duration = Duration::from_secs(15);
 const STANDARD_TIME: Duration = Duration::from_secs(110);
 /// As long as three rounds of everything take on two CPUs, after which only what is far apart is decided, and some.
 const TIME_FOR_ALL: Duration = Duration::from_mins(15);
-/// The argument of `--json` for which no file is written.
-const NONE: &str = "none";
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct Options {
@@ -40,7 +36,7 @@ impl Options {
     pub(crate) fn check(flags: Flags, most: usize) -> Result<Self, String> {
         let chosen: Vec<Case> = flags.case.iter().flat_map(|family| family.0.iter().copied()).collect();
         let is_default = chosen.is_empty() && !flags.all;
-        let cases = if is_default { by_default()? } else { or_all(&chosen, Case::ALL) };
+        let cases = if is_default { Case::by_default() } else { or_all(&chosen, Case::ALL) };
         let runtimes = if is_default && flags.runtime.is_empty() {
             RuntimeId::by_default()
         } else {
@@ -65,7 +61,7 @@ impl Options {
         };
         let rounds = flags.rounds.map_or(Rounds::Within(time), |rounds| Rounds::Each(rounds.into()));
         let samples = flags.json.clone().unwrap_or_else(named_by_the_date);
-        let samples = (samples != Path::new(NONE)).then_some(samples);
+        let samples = (samples != Path::new("none")).then_some(samples);
         Ok(Self { flags, wanted, rounds, budget, samples, given: Given::default() })
     }
 
@@ -93,11 +89,6 @@ fn named_by_the_date() -> PathBuf {
     let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     // Colons have to be quoted in some shells, and some file systems do not take them.
     default_home().join(format!("{}.json.gz", date.replace(':', "-")))
-}
-
-/// The cases that are run if none is chosen.
-fn by_default() -> Result<Vec<Case>, String> {
-    Case::BY_DEFAULT.split(',').map(|name| Case::from_str(name, false)).collect()
 }
 
 /// The chosen items, or all if none was chosen: in the catalogue's order, and each once.
@@ -155,7 +146,7 @@ mod tests {
         assert_eq!(wanted.cases.len(), 9 + 7 + 1);
         assert_eq!(wanted.runtimes, RuntimeId::ALL);
         let wanted = check(&["--runtime", "hive-unpinned"], 2).unwrap().wanted;
-        assert_eq!((wanted.runtimes, &wanted.cases[..]), (vec![RuntimeId::HiveUnpinned], &by_default().unwrap()[..]));
+        assert_eq!((wanted.runtimes, &wanted.cases[..]), (vec![RuntimeId::HiveUnpinned], &Case::by_default()[..]));
     }
 
     #[test]

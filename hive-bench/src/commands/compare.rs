@@ -75,11 +75,9 @@ fn row(change: &Change) -> [String; 10] {
 /// How often there is each kind of difference.
 fn counts(changes: &[&Change]) -> String {
     let count = |difference: Difference| changes.iter().filter(|change| change.difference == difference).count();
-    let counts = Difference::ALL.iter().map(|difference| (difference, count(*difference)));
-    let counts: Vec<_> = counts
-        .filter(|(_, count)| *count > 0)
-        .map(|(difference, count)| format!("{} in {count}", difference.name()))
-        .collect();
+    let counts = Difference::ALL.iter().map(|difference| (difference.name(), count(*difference)));
+    let counts = counts.filter(|(_, count)| *count > 0).map(|(name, count)| format!("{name} in {count}"));
+    let counts: Vec<_> = counts.collect();
     if counts.is_empty() { "not measured".to_owned() } else { counts.join(", ") }
 }
 
@@ -128,12 +126,10 @@ names! {
 
 impl Difference {
     fn of(interval: Interval) -> Self {
-        if interval.lower > 1.0 {
-            Self::Slower
-        } else if interval.upper < 1.0 {
-            Self::Faster
-        } else {
-            Self::Inconclusive
+        match interval {
+            Interval { lower, .. } if lower > 1.0 => Self::Slower,
+            Interval { upper, .. } if upper < 1.0 => Self::Faster,
+            _ => Self::Inconclusive,
         }
     }
 }
@@ -158,10 +154,7 @@ impl Change {
         let rounds =
             |figures: &Figures| -> Vec<f64> { figures.rounds(key).into_iter().map(|value| value.max(least)).collect() };
         let (old_rounds, new_rounds) = (rounds(old), rounds(new));
-        let was = median(&old.rounds(key))?;
-        if !new.has(key) {
-            return None;
-        }
+        let was = median(&old.rounds(key)).filter(|_| new.has(key))?;
         let is = median(&new.rounds(key));
         let multiples = |reference: &Reference| {
             let against = Against::Reference(*reference);

@@ -41,10 +41,8 @@ fn text(runs: &[Run], markdown: bool) -> String {
     let mark = if markdown { "- " } else { "" };
     for (place, run) in runs.iter().enumerate() {
         let rows = Row::all(&Figures::of(&run.records));
-        let notes = notes::troubles(run).into_iter();
-        let notes =
-            notes.chain((run.budget != runs[0].budget).then(|| "note: it measured other amounts than A".to_owned()));
-        let lines: Vec<String> = head(run).into_iter().chain(notes).collect();
+        let other = (run.budget != runs[0].budget).then(|| "note: it measured other amounts than A".to_owned());
+        let lines: Vec<String> = head(run).into_iter().chain(notes::troubles(run)).chain(other).collect();
         text += &format!("{mark}{}: {}\n", letter(place), lines.join("\n   "));
         sums += &format!("{mark}{}: {}\n", letter(place), sentence(&rows));
         for row in rows {
@@ -77,10 +75,7 @@ fn text(runs: &[Run], markdown: bool) -> String {
 
 /// The name of a run in the table.
 fn letter(place: usize) -> String {
-    u8::try_from(place)
-        .ok()
-        .filter(|place| *place < 26)
-        .map_or_else(|| format!("run {}", place + 1), |place| char::from(b'A' + place).to_string())
+    ('A'..='Z').nth(place).map_or_else(|| format!("run {}", place + 1), String::from)
 }
 
 #[cfg(test)]

@@ -136,9 +136,8 @@ impl Graph {
         let mut edges = rmat(scale, edge_factor, &mut random);
         let vertices = 1 << scale;
         // The vertex with the most edges has the number 0, and is in the largest component.
-        let links = (vertices..vertices + as_u32(chain))
-            .map(|vertex| if vertex == vertices { (0, vertex) } else { (vertex - 1, vertex) });
-        edges.extend(links);
+        let before = |vertex| if vertex == vertices { 0 } else { vertex - 1 };
+        edges.extend((vertices..vertices + as_u32(chain)).map(|vertex| (before(vertex), vertex)));
         Self::of(as_u32(chain) + vertices, &edges)
     }
 

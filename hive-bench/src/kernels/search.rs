@@ -12,9 +12,9 @@ const CHILDREN_OF_ROOT: u32 = 32;
 /// A node of the tree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
-    hash: u64,
+    pub(crate) hash: u64,
     /// How many generations there may be below it.
-    depth: u32,
+    pub(crate) depth: u32,
 }
 
 impl Node {
@@ -22,20 +22,12 @@ impl Node {
         Self { hash: ROOT, depth }
     }
 
-    /// Hash and depth, for the same search in C.
-    #[cfg(openmp_compiled)]
-    pub(crate) const fn parts(self) -> (u64, u32) {
-        (self.hash, self.depth)
-    }
-
     /// How many it has: 0, 4, 8, ..., each half as often as the one before, so four on average. The root has 32.
     pub(crate) const fn children(self) -> u32 {
-        if self.depth == 0 {
-            0
-        } else if self.hash == ROOT {
-            CHILDREN_OF_ROOT
-        } else {
-            4 * self.hash.trailing_ones()
+        match (self.depth, self.hash) {
+            (0, _) => 0,
+            (_, ROOT) => CHILDREN_OF_ROOT,
+            (_, hash) => 4 * hash.trailing_ones(),
         }
     }
 

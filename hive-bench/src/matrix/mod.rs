@@ -11,4 +11,4 @@ mod read;
 pub(crate) use csr::Csr;
 pub(crate) use entry::{Entry, Symmetry, coordinates};
 pub(crate) use problems::Laplacian;
-pub(crate) use read::{Loaded, file};
+pub(crate) use read::file;

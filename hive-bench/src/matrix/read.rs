@@ -12,16 +12,9 @@ use std::str::FromStr;
 use super::{Csr, Entry, Symmetry};
 use crate::system::files;
 
-/// A matrix and what its file says of it.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Loaded {
-    pub(crate) matrix: Csr,
-    pub(crate) symmetry: Symmetry,
-}
-
-/// Reads a file. Its first bytes, not its name, say whether it is compressed. An error names the file and the line, and
-/// says what is there and what should be there.
-pub(crate) fn file(path: &Path) -> Result<Loaded, String> {
+/// Reads a file: the matrix, and what the file says of it. Its first bytes, not its name, say whether it is compressed.
+/// An error names the file and the line, and says what is there and what should be there.
+pub(crate) fn file(path: &Path) -> Result<(Csr, Symmetry), String> {
     let name = path.display();
     let file = File::open(path).map_err(|error| format!("{name}: cannot be opened: {error}"))?;
     let source = files::unpacked(BufReader::new(file)).map_err(|error| format!("{name}: cannot be read: {error}"))?;
@@ -34,12 +27,13 @@ fn wrong(line: usize, found: &str, expected: &str) -> String {
     format!("line {line}: found `{}`, expected {expected}", begin.escape_debug())
 }
 
-fn text(source: impl BufRead) -> Result<Loaded, String> {
+fn text(source: impl BufRead) -> Result<(Csr, Symmetry), String> {
     let mut lines = (1..).zip(source.lines());
     let (number, header) = next(&mut lines)?.unwrap_or((1, String::new()));
     let header = Header::parse(&header)
         .ok_or_else(|| wrong(number, &header, "`%%MatrixMarket matrix coordinate`, a kind of number, a symmetry"))?;
-    let mut content = lines.filter(|(_, line)| !line.as_ref().is_ok_and(|line| says_nothing(line)));
+    let says_nothing = |line: &str| line.is_empty() || line.starts_with('%');
+    let mut content = lines.filter(|(_, line)| !line.as_ref().is_ok_and(|line| says_nothing(line.trim_ascii())));
     let (number, size) = next(&mut content)?.unwrap_or((2, String::new()));
     let [rows, columns, count] =
         words(&size).ok_or_else(|| wrong(number, &size, "three numbers: how many rows, columns and entries"))?;
@@ -60,7 +54,7 @@ fn text(source: impl BufRead) -> Result<Loaded, String> {
     if entries.len() < count {
         return Err(format!("the end of the file after {} entries, expected {count}", entries.len()));
     }
-    Ok(Loaded { matrix: Csr::from_entries(rows, columns, header.symmetry, &entries), symmetry: header.symmetry })
+    Ok((Csr::from_entries(rows, columns, header.symmetry, &entries), header.symmetry))
 }
 
 fn next(lines: &mut impl Iterator<Item = (usize, io::Result<String>)>) -> Result<Option<(usize, String)>, String> {
@@ -69,11 +63,6 @@ fn next(lines: &mut impl Iterator<Item = (usize, io::Result<String>)>) -> Result
         Err(error) => Err(format!("line {number}: cannot be read: {error}")),
     };
     lines.next().map(line).transpose()
-}
-
-fn says_nothing(line: &str) -> bool {
-    let line = line.trim_ascii();
-    line.is_empty() || line.starts_with('%')
 }
 
 /// What the first line says: which numbers follow, and which of them stand for others.
@@ -99,19 +88,17 @@ impl Header {
 
     /// An error says what is expected instead.
     fn entry(&self, line: &str, [rows, columns]: [usize; 2]) -> Result<Entry, String> {
-        let words = if self.is_pattern {
-            words(line).map(|[row, column]| (row, column, "1")).ok_or("two numbers: row and column of a pattern")?
+        let [row, column, value] = if self.is_pattern {
+            words(line).map(|[row, column]| [row, column, "1"]).ok_or("two numbers: row and column of a pattern")?
         } else {
-            words(line)
-                .map(|[row, column, value]| (row, column, value))
-                .ok_or("three numbers: row, column and value")?
+            words(line).ok_or("three numbers: row, column and value")?
         };
         let index = |word, most, what| {
             let index = whole(word, most).ok_or_else(|| format!("a {what} from 1 to {most}"))?;
             Ok::<_, String>(u32::try_from(index - 1).expect("the size allows no more rows and columns"))
         };
-        let (row, column) = (index(words.0, rows, "row")?, index(words.1, columns, "column")?);
-        let value = f64::from_str(words.2).ok().filter(|value| value.is_finite()).ok_or("a finite real number")?;
+        let (row, column) = (index(row, rows, "row")?, index(column, columns, "column")?);
+        let value = f64::from_str(value).ok().filter(|value| value.is_finite()).ok_or("a finite real number")?;
         if self.symmetry == Symmetry::Symmetric && column > row {
             return Err("no entry above the diagonal in a symmetric matrix".to_owned());
         }

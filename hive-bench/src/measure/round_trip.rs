@@ -72,15 +72,14 @@ pub(crate) fn measure(here: usize, there: usize, lines: u32) -> Vec<f64> {
         });
         let thrower = scope.spawn(|| {
             cpus::pin(here);
+            let throw_and_time = |ball: &Ball| {
+                ball.send_and_await(0..WARM_UP);
+                nanoseconds(|| ball.send_and_await(WARM_UP..WARM_UP + BOUNCES)) / BOUNCES as f64
+            };
             balls.iter().map(throw_and_time).collect()
         });
         thrower.join().expect("the thrower does not panic")
     })
-}
-
-fn throw_and_time(ball: &Ball) -> f64 {
-    ball.send_and_await(0..WARM_UP);
-    nanoseconds(|| ball.send_and_await(WARM_UP..WARM_UP + BOUNCES)) / BOUNCES as f64
 }
 
 #[cfg(test)]

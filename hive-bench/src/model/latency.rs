@@ -12,11 +12,12 @@ use crate::system::topology::{Distance, Place};
 pub(super) fn one_way(what: &str, cpus: &[Place]) -> Result<Vec<Vec<u64>>, String> {
     let is_table = what.contains('=') && !Path::new(what).exists();
     let one_way = if is_table {
-        table(what)
-            .map(|table| of_pairs(cpus.len(), |one, other| table[Distance::between(&cpus[one], &cpus[other]) as usize]))
+        let distance = |one: usize, other: usize| Distance::between(&cpus[one], &cpus[other]) as usize;
+        table(what).map(|table| of_pairs(cpus.len(), |one, other| table[distance(one, other)]))
     } else {
-        let text = std::fs::read_to_string(what)
-            .map_err(|error| format!("cannot be read: {error}; a table would be cluster=40,node=110,far=230"));
+        let text = std::fs::read_to_string(what);
+        let text =
+            text.map_err(|error| format!("cannot be read: {error}; a table would be cluster=40,node=110,far=230"));
         text.and_then(|text| by_matrix(&text, cpus))
     };
     one_way.map_err(|error| format!("--latency {what}: {error}"))

@@ -106,11 +106,8 @@ fn text(rows: &[Row]) -> String {
     let mut text = String::new();
     let header = || std::iter::once("bees").chain(Shape::ALL.iter().map(|shape| shape.name())).map(str::to_owned);
     for (name, figure) in FIGURES {
-        let cells = rows.iter().map(|row| {
-            std::iter::once(row[0].bees.to_string())
-                .chain(row.iter().map(|one| rounded(figure(one))))
-                .collect::<Vec<_>>()
-        });
+        let times = |row: &Row| row.iter().map(|one| rounded(figure(one))).collect::<Vec<_>>();
+        let cells = rows.iter().map(|row| [vec![row[0].bees.to_string()], times(row)].concat());
         let _ = write!(text, "\n{name}\n{}\n", aligned(header(), cells, &[]).trim_fmt());
         for ahead in 0..Shape::ALL.len() {
             for behind in (0..Shape::ALL.len()).filter(|behind| *behind != ahead) {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalog::Case;
 use crate::kernels::sparse::largest_error;
-use crate::matrix::{self, Csr, Laplacian, Loaded, Symmetry};
+use crate::matrix::{self, Csr, Laplacian, Symmetry};
 use crate::record::budget::Budget;
 
 /// What runners have to know about the matrix.
@@ -51,7 +51,7 @@ impl Given {
 
     pub(crate) fn matrix(&self, budget: &Budget) -> Result<Csr, String> {
         match &self.file {
-            Some(file) => matrix::file(file).map(|loaded| loaded.matrix),
+            Some(file) => matrix::file(file).map(|(matrix, _)| matrix),
             None => Ok(Laplacian::new(budget.grid_side).matrix()),
         }
     }
@@ -65,7 +65,7 @@ fn read(file: &Path, solve: bool) -> Result<Csr, String> {
     if file.to_str().is_none() {
         return Err(format!("{name}: the name is not Unicode, so it cannot be passed to the runners; rename the file"));
     }
-    let Loaded { matrix, symmetry } = matrix::file(file)?;
+    let (matrix, symmetry) = matrix::file(file)?;
     match fit_for_cg(matrix.rows(), matrix.columns(), symmetry) {
         Err(why_not) if solve => Err(format!("{name}: {why_not}; --case spmv takes any")),
         _ => Ok(matrix),

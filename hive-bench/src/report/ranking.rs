@@ -111,9 +111,8 @@ pub(crate) fn sentence(rows: &[Row]) -> String {
         return "hive had no ranked rival in this run.".to_owned();
     }
     let count = |relation: Relation| rows.iter().filter(|row| row.relation == relation).count();
-    let mut counts: Vec<String> = [Relation::Ahead, Relation::Level, Relation::Behind, Relation::Inconclusive]
-        .map(|relation| format!("{} in {}", relation.name(), count(relation)))
-        .to_vec();
+    let usual = [Relation::Ahead, Relation::Level, Relation::Behind, Relation::Inconclusive];
+    let mut counts = usual.map(|relation| format!("{} in {}", relation.name(), count(relation))).to_vec();
     if count(Relation::Failed) > 0 {
         counts.push(format!("failed in {}", count(Relation::Failed)));
     }

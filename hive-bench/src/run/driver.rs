@@ -33,10 +33,7 @@ pub(crate) fn run(groups: &[Group], cpus: &[usize], options: &Options, seed: u64
     let cases: BTreeSet<Case> = groups.iter().map(|group| group.case).collect();
     let checksums: BTreeMap<_, _> =
         cases.iter().map(|case| (*case, cases::expected_checksum(*case, &budget))).collect();
-    let time = match options.rounds {
-        Rounds::Within(time) => Some(time),
-        Rounds::Each(_) => None,
-    };
+    let time = if let Rounds::Within(time) = options.rounds { Some(time) } else { None };
     let bar = progress::bar(0, time);
     let (begin, mut random, mut records) = (Instant::now(), Rng::with_seed(seed), Vec::new());
     let is_time_over = |round| round > 0 && time.is_some_and(|time| begin.elapsed() >= time);

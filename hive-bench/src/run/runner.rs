@@ -1,12 +1,10 @@
 //! The runner: measures one runtime in one case at one team size, in a process of its own. The threads of a rival that
 //! spin, its binding to CPUs and its environment end with the process.
 
-#[cfg(feature = "rayon-interop")]
-use crate::catalog::Case;
 use crate::catalog::RuntimeId;
 use crate::measure::{hand_over, round_trip};
 use crate::record::{Job, Measured, Reference};
-use crate::runtimes::chili::ChiliPool;
+use crate::runtimes::chili;
 #[cfg(feature = "forkunion")]
 use crate::runtimes::forkunion::ForkUnionPool;
 use crate::runtimes::hive::HiveTeam;
@@ -45,7 +43,7 @@ fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
     let cpus = job.cpus.get(..job.threads).ok_or("more threads than CPUs")?;
     match job.runtime {
         #[cfg(feature = "rayon-interop")]
-        runtime if job.case == Case::RayonInterop => {
+        runtime if job.case == crate::catalog::Case::RayonInterop => {
             // rayon's workers are the hive's own threads, or those of a pool beside it, on the same CPUs.
             let is_beside = runtime == RuntimeId::HiveBesideRayon;
             let mut team = HiveTeam::new(RuntimeId::Hive, cpus, |builder| builder.host_rayon(!is_beside))?;
@@ -74,7 +72,7 @@ fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
             cases::run(&mut RayonPool::new(runtime, cpus, caller)?, job, measured)
         }
         RuntimeId::Chili => {
-            measured.samples = cases::tasks::samples(&mut ChiliPool::new(cpus), job)?;
+            measured.samples = cases::tasks::samples(&mut chili::pool(cpus), job)?;
             Ok(())
         }
         RuntimeId::StdScope => cases::run(&mut StdScope { threads: job.threads }, job, measured),

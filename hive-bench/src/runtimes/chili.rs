@@ -10,22 +10,16 @@ use crate::kernels::recursion::Recursion;
 use crate::runtimes::tasks::Tasks;
 use crate::system::cpus;
 
-pub(crate) struct ChiliPool {
-    pool: ThreadPool,
-}
-
-impl ChiliPool {
-    /// The pool counts the calling thread among its threads; the heartbeat has one more.
-    pub(crate) fn new(cpus: &[usize]) -> Self {
-        // chili binds no threads, but they inherit the binding of the thread that makes them. So the caller gets one
-        // CPU, and the other threads share the rest.
-        if let [_, others @ ..] = cpus {
-            cpus::pin_to_any(others);
-        }
-        let pool = ThreadPool::with_config(Config { thread_count: NonZero::new(cpus.len()), ..Config::default() });
-        cpus::pin(cpus[0]);
-        Self { pool }
+/// The pool counts the calling thread among its threads; the heartbeat has one more.
+pub(crate) fn pool(cpus: &[usize]) -> ThreadPool {
+    // chili binds no threads, but they inherit the binding of the thread that makes them. So the caller gets one CPU,
+    // and the other threads share the rest.
+    if let [_, others @ ..] = cpus {
+        cpus::pin_to_any(others);
     }
+    let pool = ThreadPool::with_config(Config { thread_count: NonZero::new(cpus.len()), ..Config::default() });
+    cpus::pin(cpus[0]);
+    pool
 }
 
 /// chili hands its closures a scope, on which they have to go on.
@@ -43,9 +37,9 @@ impl Join for Scope<'_> {
     }
 }
 
-impl Tasks for ChiliPool {
+impl Tasks for ThreadPool {
     fn recurse(&mut self, recursion: Recursion<'_>) -> u64 {
-        recursion.by(&mut self.pool.scope())
+        recursion.by(&mut self.scope())
     }
 }
 
@@ -57,7 +51,7 @@ mod tests {
     #[test]
     fn joins() {
         for threads in 1..=2 {
-            joins_are_right(&mut ChiliPool::new(&vec![cpus::in_order_of_use()[0]; threads]));
+            joins_are_right(&mut pool(&vec![cpus::in_order_of_use()[0]; threads]));
         }
     }
 }

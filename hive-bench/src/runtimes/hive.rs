@@ -81,7 +81,7 @@ impl<const IN_C: bool> Runtime for Team<IN_C> {
         // What the workers read lies in cache lines of its own, as the global variables of the programs in C do. If it
         // lay among the queen's variables, then in some builds she would write to the same line meanwhile, and each
         // region or round would take a transfer longer.
-        let delay = &CachePadded::new(delay);
+        let (delay, iterations) = (&CachePadded::new(delay), self.threads * ITERATIONS as usize);
         match construct {
             Construct::Parallel => (0..times).for_each(|_| self.hive.spmd(self.threads, move |_| delay.wait())),
             Construct::For => self.loops(times, self.threads, Schedule::Static, delay),
@@ -96,10 +96,10 @@ impl<const IN_C: bool> Runtime for Team<IN_C> {
             Construct::Single => self.each(times, move |bee| bee.single(|| delay.wait())),
             Construct::Ordered => self.ordered(times as usize, delay),
             Construct::Reduction => return self.reductions(times, delay),
-            Construct::Static => self.loops(times, self.iterations(), Schedule::Static, delay),
-            Construct::Static1 => self.loops(times, self.iterations(), Schedule::StaticChunk(1), delay),
-            Construct::Dynamic1 => self.loops(times, self.iterations(), Schedule::Dynamic(1), delay),
-            Construct::Guided1 => self.loops(times, self.iterations(), Schedule::Guided(1), delay),
+            Construct::Static => self.loops(times, iterations, Schedule::Static, delay),
+            Construct::Static1 => self.loops(times, iterations, Schedule::StaticChunk(1), delay),
+            Construct::Dynamic1 => self.loops(times, iterations, Schedule::Dynamic(1), delay),
+            Construct::Guided1 => self.loops(times, iterations, Schedule::Guided(1), delay),
         }
         0.0
     }
@@ -138,10 +138,6 @@ impl TeamThread for Bee<'_> {
 
 /// OpenMP's constructs, as hive has them.
 impl<const IN_C: bool> Team<IN_C> {
-    fn iterations(&self) -> usize {
-        self.threads * ITERATIONS as usize
-    }
-
     /// Something so many times in one region.
     fn each(&self, times: u64, body: impl Fn(&Bee<'_>) + Sync) {
         self.hive.spmd(self.threads, move |bee| (0..times).for_each(|_| body(bee)));

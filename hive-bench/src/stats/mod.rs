@@ -25,12 +25,11 @@ impl Spread {
     /// The mark of what speaks against reading this as "so many times as long", or a blank: `?` if there are fewer than
     /// three rounds, so no spread to speak of, and `~` if the middle half of them is wider than half of the value.
     pub(crate) fn mark_as_measure(&self) -> char {
-        if self.rounds < 3 {
-            '?'
-        } else if self.upper_quartile - self.lower_quartile > self.median.abs() / 2.0 {
-            '~'
-        } else {
-            ' '
+        let is_wide = self.upper_quartile - self.lower_quartile > self.median.abs() / 2.0;
+        match self.rounds {
+            ..3 => '?',
+            _ if is_wide => '~',
+            _ => ' ',
         }
     }
 

@@ -42,7 +42,9 @@ impl Machine {
     pub(crate) fn read() -> Self {
         let cpus = cpus::in_order_of_use();
         let hive_report = start::ask("hive-report", &[]).unwrap_or_else(|error| error);
-        Self { processor: processor(), system: system(), cpus, hive_report }
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let system = format!("{} {}", std::env::consts::OS, release.trim()).trim_end().to_owned();
+        Self { processor: processor(), system, cpus, hive_report }
     }
 }
 
@@ -58,11 +60,6 @@ pub(crate) fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = text.lines().find_map(|line| line.strip_prefix("model name"));
     name.map_or_else(|| std::env::consts::ARCH.to_owned(), |name| name.trim_start_matches([' ', '\t', ':']).to_owned())
-}
-
-fn system() -> String {
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    format!("{} {}", std::env::consts::OS, release.trim()).trim_end().to_owned()
 }
 
 /// How many threads want to run for each CPU just now, 1 at least: so many times as long takes what would have the

@@ -1,10 +1,12 @@
 //! Starts this program once more, in a process of its own, and waits for its answer, up to a time limit.
 
-use std::io::Read;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
+
+use nix::sys::signal::{Signal::SIGKILL, kill};
+use nix::unistd::Pid;
 
 /// Prefixes of the runtimes' environment variables. The caller's shell may have set some; the new process gets only
 /// those that it is given here.
@@ -29,38 +31,23 @@ pub(crate) fn command(arguments: &[String], environment: &[(&str, String)]) -> R
     Ok(command)
 }
 
-/// What the command prints, or its error message. It blocks while waiting, because polling would take CPU time from the
+/// What the command prints, or its error message. Nothing here polls, because that would take CPU time from the
 /// process.
 pub(crate) fn wait_for(mut command: Command, limit: Duration) -> Result<String, String> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| format!("cannot start a process: {error}"))?;
-    let output = read_to_end(child.stdout.take());
-    let errors = read_to_end(child.stderr.take());
-    let Ok(output) = output.recv_timeout(limit) else {
+    let child = command.spawn().map_err(|error| format!("cannot start a process: {error}"))?;
+    let (process, (send, receive)) = (Pid::from_raw(child.id() as i32), mpsc::channel());
+    thread::spawn(move || send.send(child.wait_with_output()));
+    let Ok(ended) = receive.recv_timeout(limit) else {
         let limit = limit.as_secs();
-        return Err(match child.kill().and_then(|()| child.wait()) {
-            Ok(_) => format!("killed: not done after {limit} s"),
-            Err(error) => format!("not done after {limit} s, and cannot be killed: {error}"),
-        });
+        kill(process, SIGKILL).map_err(|error| format!("not done after {limit} s, and cannot be killed: {error}"))?;
+        // Until it is gone, it would disturb what comes next.
+        let _ = receive.recv();
+        return Err(format!("killed: not done after {limit} s"));
     };
-    let status = child.wait().map_err(|error| format!("cannot wait for the process: {error}"))?;
-    let errors = errors.recv().unwrap_or_default();
-    if status.success() { Ok(output) } else { Err(complaint(&errors, status)) }
-}
-
-/// The whole of a pipe, when its other end is closed.
-fn read_to_end(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<String> {
-    let (send, receive) = mpsc::channel();
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(mut pipe) = pipe {
-            // After an error, what was read before it is still worth showing.
-            let _ = pipe.read_to_end(&mut bytes);
-        }
-        // Nobody listens any more when the process took too long.
-        let _ = send.send(String::from_utf8_lossy(&bytes).into_owned());
-    });
-    receive
+    let output = ended.map_err(|error| format!("cannot wait for the process: {error}"))?;
+    let [printed, errors] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    if output.status.success() { Ok(printed) } else { Err(complaint(&errors, output.status)) }
 }
 
 /// The last two lines of the error output that say something, and how the process ended.

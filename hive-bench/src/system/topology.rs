@@ -24,12 +24,8 @@ impl Place {
     }
 }
 
-/// The places of these CPUs, in their order.
-pub(crate) fn places(cpus: &[usize]) -> Vec<Place> {
-    cpus.iter().map(|cpu| place(*cpu)).collect()
-}
-
-fn place(cpu: usize) -> Place {
+/// Where this CPU is.
+pub(crate) fn place(cpu: usize) -> Place {
     let home = format!("/sys/devices/system/cpu/cpu{cpu}");
     let package = text(&format!("{home}/topology/physical_package_id")).and_then(|text| text.parse().ok());
     let caches = (0..16).map_while(|index| cache(&format!("{home}/cache/index{index}"))).flatten();
@@ -87,7 +83,7 @@ pub(crate) mod tests {
 
     #[test]
     fn every_cpu_has_a_place_whatever_the_system_tells() {
-        let places = places(&[1_000_000, 0]);
+        let places = [1_000_000, 0].map(super::place);
         assert_eq!(places[0], Place { cpu: 1_000_000, core: "1000000".to_owned(), ..Place::default() });
         assert_eq!(places[1].cpu, 0);
         assert!(!places[1].core.is_empty());

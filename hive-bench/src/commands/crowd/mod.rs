@@ -95,14 +95,13 @@ fn rows(arguments: &Arguments, second: Option<usize>) -> Result<Vec<(Scene, u32)
 fn measure(scene: Scene, job: &Job, second: Option<usize>) -> Result<Measured, String> {
     let has_busy = scene == Scene::Free || scene.binds_busy();
     let mut busy = has_busy.then(|| Busy::start(second.filter(|_| scene.binds_busy()))).transpose()?;
-    let all: Result<Vec<Measured>, String> = thread::scope(|scope| {
+    let all: Vec<Measured> = thread::scope(|scope| {
         let started: Vec<_> = iter::repeat_with(|| scope.spawn(|| own_process::ask("crowd-runner", job, job.seconds)))
             .take(if scene == Scene::Two { 2 } else { 1 })
             .collect();
         let ended = started.into_iter().map(|one| one.join().unwrap_or_else(|_| Err("a panic".to_owned())));
-        ended.collect()
-    });
-    let all = all?;
+        ended.collect::<Result<_, String>>()
+    })?;
     busy.as_mut().map_or(Ok(()), Busy::is_still_there)?;
     Ok(together(&all))
 }

@@ -42,7 +42,7 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
 fn chosen(arguments: &Arguments) -> Result<Vec<topology::Place>, String> {
     arguments.json.as_ref().map_or(Ok(()), |path| files::writable("--json", path))?;
     let chosen = cpus::List::chosen("--cpus", arguments.cpus.as_ref())?;
-    let mut places = topology::places(&chosen);
+    let mut places: Vec<_> = chosen.into_iter().map(topology::place).collect();
     places.sort_by_key(topology::Place::neighbourhood);
     Ok(places)
 }
@@ -178,19 +178,16 @@ fn measure(machine: String, places: &[Place], passes: usize) -> Matrix {
         }
     }
     bar.finish_and_clear();
-    let mut matrix = Matrix { machine, round_trip_ns: square(cpus.len()), least_ns: square(cpus.len()), cpus };
+    let zeros = vec![vec![0.0; cpus.len()]; cpus.len()];
+    let mut matrix = Matrix { machine, round_trip_ns: zeros.clone(), least_ns: zeros, cpus };
     for ((row, column), samples) in pairs.into_iter().zip(samples) {
         let (middle, least) = condensed(&samples);
-        matrix.round_trip_ns[row][column] = middle;
-        matrix.round_trip_ns[column][row] = middle;
-        matrix.least_ns[row][column] = least;
-        matrix.least_ns[column][row] = least;
+        for (row, column) in [(row, column), (column, row)] {
+            matrix.round_trip_ns[row][column] = middle;
+            matrix.least_ns[row][column] = least;
+        }
     }
     matrix
-}
-
-fn square(side: usize) -> Vec<Vec<f64>> {
-    vec![vec![0.0; side]; side]
 }
 
 /// The median of all, and that of the best pass.

@@ -1,7 +1,7 @@
 //! Where the bees of a hive are, and which of them are parked.
 
 use clap::Args;
-use hive::{Builder, Hive, Pin, Place, PlaceList, ProcBind, Report, Shrink};
+use hive::{Builder, Hive, Pin, Place, PlaceList, ProcBind, Shrink};
 
 /// What hive to build. For an option that is not given, the environment (HIVE_PLACES and so on) decides, or hive's
 /// default.
@@ -69,7 +69,9 @@ impl Bees {
         }
         resize(awake)?;
         hive.wait_until_parked();
-        Ok(Self { places, awake, binding: binding(&report), warnings })
+        let report = report.to_string();
+        let binding = report.lines().find_map(|line| line.strip_prefix("pinned to:")).unwrap_or_default();
+        Ok(Self { places, awake, binding: binding.trim().to_owned(), warnings })
     }
 
     /// What a CPU is used for, with the ids of the bees.
@@ -104,12 +106,6 @@ impl Bees {
 /// As hive writes lists of CPUs: `0-3,8`.
 pub(super) fn list(numbers: Vec<usize>) -> String {
     if numbers.is_empty() { String::new() } else { Pin::Cpus(numbers).to_string() }
-}
-
-/// The line of the report that says so.
-fn binding(report: &Report) -> String {
-    let text = report.to_string();
-    text.lines().find_map(|line| line.strip_prefix("pinned to:")).unwrap_or_default().trim().to_owned()
 }
 
 /// A warning for each bee that the kernel lets run elsewhere than hive says.

@@ -175,7 +175,7 @@ impl Shares<'_> {
     unsafe fn multiply<const IN_C: bool>(&self, block: usize) -> f64 {
         if IN_C {
             // SAFETY: the caller's promise.
-            return unsafe { hb_multiply_and_dot_part(&self.matrix(), &self.vectors(), block) };
+            return unsafe { hb_multiply_and_dot_part(&Matrix::of(self.placed), &self.vectors(), block) };
         }
         let (rows, matrix) = (self.placed.rows(block), &self.placed.matrix);
         // SAFETY: the caller's promise.
@@ -192,7 +192,7 @@ impl Shares<'_> {
     unsafe fn advance<const IN_C: bool>(&self, block: usize, step: f64) -> f64 {
         if IN_C {
             // SAFETY: the caller's promise.
-            return unsafe { hb_advance_part(&self.matrix(), &self.vectors(), step, block) };
+            return unsafe { hb_advance_part(&Matrix::of(self.placed), &self.vectors(), step, block) };
         }
         let rows = self.placed.rows(block);
         // SAFETY: the caller's promise.
@@ -214,7 +214,7 @@ impl Shares<'_> {
     unsafe fn redirect<const IN_C: bool>(&self, block: usize, kept: f64) {
         if IN_C {
             // SAFETY: the caller's promise.
-            return unsafe { hb_turn_part(&self.matrix(), &self.vectors(), kept, block) };
+            return unsafe { hb_turn_part(&Matrix::of(self.placed), &self.vectors(), kept, block) };
         }
         let rows = self.placed.rows(block);
         // SAFETY: the caller's promise.
@@ -248,10 +248,6 @@ impl Shares<'_> {
             thread.barrier();
         }
         Ok(scalars)
-    }
-
-    fn matrix(&self) -> Matrix {
-        Matrix::of(self.placed)
     }
 
     fn vectors(&self) -> Vectors {

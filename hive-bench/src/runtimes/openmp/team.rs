@@ -160,10 +160,7 @@ impl Tasks for OpenMp {
         match recursion {
             Recursion::Fib(n) => hb_fib(self.size(), n),
             Recursion::Search(root) if root.children() == 0 => 1,
-            Recursion::Search(root) => {
-                let (hash, depth) = root.parts();
-                1 + hb_search(self.size(), hash, depth, root.children())
-            }
+            Recursion::Search(root) => 1 + hb_search(self.size(), root.hash, root.depth, root.children()),
             _ => cannot(),
         }
     }
