@@ -9,7 +9,7 @@ use crate::catalog::{Construct, Delay};
 use crate::kernels::split;
 use crate::runtimes::loops::Slots;
 
-/// What a runtime does that lacks what a case needs.
+/// Stands where a runtime lacks what a case needs.
 pub(crate) fn cannot() -> ! {
     unreachable!("`RuntimeId::can` keeps what a runtime cannot do out of the plan")
 }

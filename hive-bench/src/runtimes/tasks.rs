@@ -1,5 +1,5 @@
-//! Tasks, behind one interface: joins, scopes and spawns, each as the documentation of the runtime says. A runtime that
-//! lacks one does nothing else; `RuntimeId::can` keeps such pairs out of the plan.
+//! Tasks, behind one interface: joins, scopes and spawns, each as the documentation of the runtime says. What a runtime
+//! lacks panics; `RuntimeId::can` keeps it out of the plan.
 
 use std::hint;
 use std::sync::atomic::{AtomicUsize, Ordering};

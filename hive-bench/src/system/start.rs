@@ -41,8 +41,8 @@ pub(crate) fn wait_for(mut command: Command, limit: Duration) -> Result<String, 
     let Ok(ended) = receive.recv_timeout(limit) else {
         let limit = limit.as_secs();
         kill(process, SIGKILL).map_err(|error| format!("not done after {limit} s, and cannot be killed: {error}"))?;
-        // Until it is gone, it would disturb what comes next.
-        let _ = receive.recv();
+        // Until it is gone, it would disturb what comes next. Others may still hold the pipes, and are not waited for.
+        let _ = receive.recv_timeout(Duration::from_secs(10));
         return Err(format!("killed: not done after {limit} s"));
     };
     let output = ended.map_err(|error| format!("cannot wait for the process: {error}"))?;
