@@ -20,7 +20,7 @@ impl Costs {
     /// `name=value,...`, nanoseconds but for `serial`. What is not named is as measured on an AMD EPYC
     /// (docs/scaling.md).
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let [call, part, write, poll, serial] = numbers(text, ["call", "part", "write", "poll", "serial"])?;
+        let [call, part, write, poll, serial] = numbers("cost", ["call", "part", "write", "poll", "serial"], text)?;
         let serial = serial.unwrap_or(1.0);
         if serial > 1.0 {
             return Err(format!("serial={serial}: a share is from 0 to 1"));
@@ -40,13 +40,13 @@ impl Costs {
     }
 }
 
-/// `name=number,...`: the numbers of those names that have one, none of them below zero.
-pub(super) fn numbers<const N: usize>(text: &str, names: [&str; N]) -> Result<[Option<f64>; N], String> {
+/// `name=number,...`: the numbers of those names that have one, none of them below zero. Each name is one of a `what`.
+pub(super) fn numbers<const N: usize>(what: &str, names: [&str; N], text: &str) -> Result<[Option<f64>; N], String> {
     let mut numbers = [None; N];
     for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
         let (name, value) = item.split_once('=').ok_or_else(|| format!("{item:?} should be name=number"))?;
         let place = names.iter().position(|known| *known == name);
-        let place = place.ok_or_else(|| format!("{name:?} is not known: there are {}", names.join(", ")))?;
+        let place = place.ok_or_else(|| format!("{name:?} is no {what}: there are {}", names.join(", ")))?;
         let number = value.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
         numbers[place] = Some(number.ok_or_else(|| format!("{item:?}: {value:?} is no number of zero or more"))?);
     }

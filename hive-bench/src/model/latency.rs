@@ -54,7 +54,7 @@ fn by_matrix(text: &str, cpus: &[Place]) -> Result<Vec<Vec<u64>>, String> {
 /// before the first cost as much as the first.
 fn table(text: &str) -> Result<[f64; 5], String> {
     let names = array::from_fn(|distance| Distance::ALL[distance].name());
-    let given = numbers(text, names)?;
+    let given = numbers("distance", names, text)?;
     if let Some(free) = given.iter().position(|value| *value == Some(0.0)) {
         return Err(format!("{}=0: a round trip takes more than nothing", names[free]));
     }
