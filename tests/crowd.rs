@@ -1,6 +1,6 @@
 //! Workers that are there and have no CPU: a signal keeps a worker from going on, wherever it is. Loops do not wait for
-//! it unless it has begun its part, and each part is run once. And a queen who sits on the worker's CPU, from which the
-//! worker moves away.
+//! it unless it has begun its part, and each part is run once. A queen who sits on the worker's CPU, from which the
+//! worker moves away. And a worker that another thread keeps off its CPU, which the queen brings to her own.
 //!
 //! Each test runs in a process of its own, because signals and binding are those of the process.
 
@@ -9,8 +9,8 @@
 mod common;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use std::{iter, thread};
 
 use common::held_thread::hold;
 use common::process::{build_bound, in_own_process};
@@ -68,18 +68,20 @@ fn a_loop_does_not_wait_for_a_worker_that_polls_and_has_no_cpu() {
     });
 }
 
+/// Ends another thread, also where an assertion fails.
+struct EndOnDrop<'b>(&'b AtomicBool);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn a_loop_that_a_worker_misses_is_not_begun_by_it_later() {
     in_own_process("a_loop_that_a_worker_misses_is_not_begun_by_it_later", || {
         let (hive, workers) = polling_hive(2);
         let is_over = AtomicBool::new(false);
-        /// Ends the thread that holds the worker, also where an assertion fails.
-        struct EndOnDrop<'b>(&'b AtomicBool);
-        impl Drop for EndOnDrop<'_> {
-            fn drop(&mut self) {
-                self.0.store(true, Ordering::Relaxed);
-            }
-        }
         thread::scope(|scope| {
             let _end = EndOnDrop(&is_over);
             scope.spawn(|| {
@@ -102,14 +104,24 @@ fn a_loop_that_a_worker_misses_is_not_begun_by_it_later() {
     });
 }
 
-#[test]
-fn a_worker_leaves_the_cpu_on_which_the_queen_waits_for_it_and_comes_back() {
-    in_own_process("a_worker_leaves_the_cpu_on_which_the_queen_waits_for_it_and_comes_back", || {
+/// A hive of two bees by default, and where its worker may be.
+struct Subject {
+    hive: Hive,
+    worker: i32,
+    /// The CPU that the worker is bound to, and another one of its node.
+    own: Vec<usize>,
+    other: usize,
+}
+
+impl Subject {
+    /// None: there is nothing to test.
+    fn new() -> Option<Self> {
         let cpus = proc_threads::own_cpus();
         if cpus.len() < 2 {
-            return println!("skipped: there is only CPU {cpus:?}");
+            println!("skipped: there is only CPU {cpus:?}");
+            return None;
         }
-        let Some([hive]) = build_bound(|| [Hive::builder().bees(2).build().unwrap()]) else { return };
+        let [hive] = build_bound(|| [Hive::builder().bees(2).build().unwrap()])?;
         // The kernel may have put this thread on the worker's CPU already.
         let look = |bee: &Bee<'_>| (sys::tid(), bee.place().map(|place| place.cpus().to_vec()));
         let (worker, own) = loop {
@@ -122,20 +134,65 @@ fn a_worker_leaves_the_cpu_on_which_the_queen_waits_for_it_and_comes_back() {
         let listed = kernel::cpus().and_then(|cpus| cpus.into_iter().find(|cpu| [cpu.number] == own[..]));
         let node = listed.map_or_else(|| cpus.clone(), |cpu| cpu.node);
         let Some(&other) = cpus.iter().find(|cpu| !own.contains(cpu) && node.contains(cpu)) else {
-            return println!("skipped: the worker may run on no other CPU");
+            println!("skipped: the worker may run on no other CPU");
+            return None;
         };
-        let work = || hive.spmd(2, |bee| (0..20).for_each(|_| bee.barrier()));
-        sys::bind(&own);
+        Some(Self { hive, worker, own, other })
+    }
+
+    /// Runs short regions until the worker's mask is as it should be.
+    fn run_until(&self, is_expected: impl Fn(&[usize]) -> bool) {
         wait_until(|| {
-            work();
-            !proc_threads::cpus(worker).contains(&own[0])
+            self.hive.spmd(2, |bee| (0..20).for_each(|_| bee.barrier()));
+            is_expected(&proc_threads::cpus(self.worker))
         });
+    }
+}
+
+#[test]
+fn a_worker_leaves_the_cpu_on_which_the_queen_waits_for_it_and_comes_back() {
+    in_own_process("a_worker_leaves_the_cpu_on_which_the_queen_waits_for_it_and_comes_back", || {
+        let Some(subject) = Subject::new() else { return };
+        let Subject { hive, own, other, .. } = &subject;
+        sys::bind(own);
+        subject.run_until(|mask| !mask.contains(&own[0]));
         wait_until(|| hive.spmd_map(2, |bee| bee.place().is_none())[1]);
-        assert_eq!(sys::own_mask(), own, "the program's thread keeps its mask");
-        sys::bind(&[other]);
-        wait_until(|| {
-            work();
-            proc_threads::cpus(worker) == own
+        assert_eq!(sys::own_mask(), *own, "the program's thread keeps its mask");
+        sys::bind(&[*other]);
+        subject.run_until(|mask| mask == own);
+    });
+}
+
+#[test]
+fn a_worker_that_has_lost_its_cpu_is_brought_to_the_queen_and_goes_back() {
+    in_own_process("a_worker_that_has_lost_its_cpu_is_brought_to_the_queen_and_goes_back", || {
+        let Some(subject) = Subject::new() else { return };
+        let Subject { hive, own, other, .. } = &subject;
+        sys::bind(&[*other]);
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let _end = EndOnDrop(&is_over);
+            scope.spawn(|| {
+                sys::bind(own);
+                while !is_over.load(Ordering::Relaxed) {}
+            });
+            // At the end of a region, and at a barrier.
+            for meets in [false, true] {
+                let is_brought = |bee: &Bee<'_>| {
+                    let begin = Instant::now();
+                    let mut looks = iter::repeat_with(|| sys::own_mask().contains(other) && bee.place().is_none());
+                    let is_brought = bee.id() == 1 && looks.any(|is| is || begin.elapsed() > Duration::from_millis(2));
+                    let is_brought = is_brought && sys::own_mask().contains(other);
+                    if meets {
+                        bee.barrier();
+                    }
+                    is_brought
+                };
+                wait_until(|| hive.spmd_map(2, is_brought)[1]);
+            }
         });
+        assert_eq!(sys::own_mask(), [*other], "the program's thread keeps its mask");
+        subject.run_until(|mask| mask == own);
+        assert!(!hive.report().to_string().contains("changed from outside"), "{}", hive.report());
     });
 }

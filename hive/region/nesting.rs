@@ -231,8 +231,8 @@ pub(crate) fn is_worker() -> bool {
 
 /// Whether the calling thread is a worker that runs unbound (`docs/unbound-sleep.md`).
 pub(crate) fn is_unbound_worker() -> bool {
-    let is_unbound = |context: &TaskContext<'_>| context.team.sleep_binding(context.id).is_unbound();
-    any_role(|role| role.task_context().is_some_and(is_unbound))
+    let is_elsewhere = |context: &TaskContext<'_>| !context.team.sleep_binding(context.id).is_in_place();
+    any_role(|role| role.task_context().is_some_and(is_elsewhere))
 }
 
 /// Whether other threads may be waiting for the calling thread: at a barrier or at the end of a region; for a task or

@@ -55,6 +55,7 @@ pub(crate) fn migrate_off(cpus: &CpuMask) {
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod linux {
     use std::io;
+    use std::time::Duration;
 
     use crate::sys::affinity::CallError;
     use crate::sys::cpu_mask::CpuMask;
@@ -77,14 +78,17 @@ mod linux {
 
     /// A thread whose mask another one may read or change.
     #[derive(Clone, Copy, Debug)]
-    pub(crate) struct OtherThread(libc::pid_t);
+    pub(crate) struct OtherThread(libc::pid_t, libc::clockid_t);
 
     impl OtherThread {
         /// The calling thread.
         #[allow(unsafe_code)]
         pub(crate) fn current() -> Option<Self> {
+            let mut clock = libc::CLOCK_THREAD_CPUTIME_ID;
+            // SAFETY: the thread is the calling one, which has not ended, and `clock` is a valid place for the result.
+            let failed = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) } != 0;
             // SAFETY: the call has no arguments and accesses no memory of the caller.
-            Some(Self(unsafe { libc::gettid() }))
+            (!failed).then(|| Self(unsafe { libc::gettid() }, clock))
         }
 
         /// The CPUs that the thread may run on. An error if it has ended, unless another thread has its number by then.
@@ -100,6 +104,18 @@ mod linux {
                 apply_to(self.0, to)?;
             }
             Ok(is_expected)
+        }
+
+        /// How long the thread has been on a CPU so far. The thread must not have ended.
+        #[allow(unsafe_code)]
+        pub(crate) fn cpu_time(&self) -> Option<Duration> {
+            if sandbox::has_come() {
+                return None;
+            }
+            let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+            // SAFETY: `time` is a valid place for the result.
+            let failed = unsafe { libc::clock_gettime(self.1, &raw mut time) } != 0;
+            (!failed).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
         }
     }
 
@@ -312,6 +328,7 @@ mod elsewhere {
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 mod not_portable {
     use std::convert::Infallible;
+    use std::time::Duration;
 
     use crate::sys::affinity::CallError;
     use crate::sys::cpu_mask::CpuMask;
@@ -333,6 +350,10 @@ mod not_portable {
         }
 
         pub(crate) fn change_mask(&self, _: &CpuMask, _: &CpuMask) -> Result<bool, CallError> {
+            match self.0 {}
+        }
+
+        pub(crate) fn cpu_time(&self) -> Option<Duration> {
             match self.0 {}
         }
     }

@@ -3,49 +3,69 @@
 //! not bound can run at once where the thread that wakes it is about to wait. When that pays, and who binds the worker
 //! again, is in `docs/unbound-sleep.md`.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread;
+use std::time::Duration;
 
-use crate::sys::affinity::OtherThread;
+use crate::sys::affinity::{self, CallError, OtherThread};
 use crate::sys::cpu_mask::CpuMask;
 use crate::sys::wait::WaitPolicy;
 
 /// How the thread of one worker is bound at present.
 #[derive(Default)]
 pub(crate) struct SleepBinding {
-    /// What the worker changes between. Empty: hive has not bound it.
+    /// What hive changes between. Empty: it leaves the thread's mask alone.
     masks: OnceLock<Masks>,
-    /// Whether the thread is unbound. The worker sets this before it sleeps. The thread that wakes it, or a shrink that
-    /// parks it, may bind it again and clear this; a shrink may be late with that, when the worker is awake again.
-    is_unbound: AtomicBool,
-    /// The mask that it has then.
-    unbound: Mutex<CpuMask>,
-    /// Whether it is unbound because it has left its CPU to a thread that waits for it.
-    has_left: AtomicBool,
+    /// The mask that hive has given to the thread last.
+    given: Mutex<Given>,
+    /// Which of `UNBOUND`, `HAS_LEFT` and `IS_GUEST` hold. Changed under the lock of `given`.
+    state: AtomicU32,
+    /// How long the thread had been on a CPU when a thread that waits for it looked last, in nanoseconds.
+    seen_cpu_time: AtomicU64,
 }
 
-/// The two masks of a thread.
+/// The thread is unbound. The worker says so before it sleeps. The thread that wakes it, or a shrink that parks it, may
+/// bind it again; a shrink may be late with that, when the worker is awake again.
+const UNBOUND: u32 = 1;
+
+/// It is, because it has left its CPU to a thread that waits for it.
+const HAS_LEFT: u32 = 2;
+
+/// A thread that waits for it has brought it to its own CPU.
+const IS_GUEST: u32 = 4;
+
+#[derive(Default)]
+struct Given {
+    mask: CpuMask,
+    /// The CPU that is among these because a thread that waits for the worker has brought it there.
+    guest_cpu: CpuMask,
+}
+
+/// The masks of a thread.
 struct Masks {
     thread: OtherThread,
-    bound: CpuMask,
-    /// The same as `bound` if the worker keeps its binding while it sleeps.
+    /// None: hive has not bound the thread to a place.
+    bound: Option<CpuMask>,
+    /// The CPUs on which it may sleep, and to which it may be moved. The same as `bound` if the worker keeps its
+    /// binding.
     unbound: CpuMask,
 }
 
 impl SleepBinding {
     /// Notes that the calling thread is bound to `bound`, and may sleep with the mask `unbound`, which has these
-    /// CPUs and may have more.
-    pub(crate) fn begin(&self, bound: CpuMask, unbound: CpuMask) {
+    /// CPUs and may have more. `bound` is None if hive has not bound it, and then `unbound` is its mask.
+    pub(crate) fn begin(&self, bound: Option<CpuMask>, unbound: CpuMask) {
         if let Some(thread) = OtherThread::current() {
+            self.given().mask = bound.as_ref().unwrap_or(&unbound).clone();
             // Called once, by the worker when it starts.
             let _ = self.masks.set(Masks { thread, bound, unbound });
         }
     }
 
-    /// The masks of a worker that may sleep unbound.
-    fn changing_masks(&self) -> Option<&Masks> {
-        self.masks.get().filter(|masks| masks.bound != masks.unbound)
+    /// The masks of a worker that may sleep unbound, and the one that it has when it is bound.
+    fn changing_masks(&self) -> Option<(&Masks, &CpuMask)> {
+        let masks = self.masks.get()?;
+        masks.bound.as_ref().filter(|bound| **bound != masks.unbound).map(|bound| (masks, bound))
     }
 
     /// Whether the worker may sleep unbound.
@@ -57,67 +77,73 @@ impl SleepBinding {
     /// calls. The thread must not have ended.
     pub(crate) fn mask_of_others(&self) -> Option<CpuMask> {
         let masks = self.masks.get()?;
-        let look = || {
-            let given = if self.is_unbound() { self.unbound().clone() } else { masks.bound.clone() };
-            let mask = masks.thread.mask().ok()?;
-            (mask != given).then_some(mask)
-        };
-        // The second look is for a worker that was about to change between its masks at the first one.
-        look()?;
-        thread::yield_now();
-        look()
+        // Under the lock, so that nobody is about to change it.
+        let given = self.given();
+        masks.thread.mask().ok().filter(|mask| *mask != given.mask)
     }
 
     /// The CPUs that the worker is bound to, or would be. None: hive has not bound it.
     pub(crate) fn bound(&self) -> Option<&CpuMask> {
-        self.masks.get().map(|masks| &masks.bound)
+        self.masks.get()?.bound.as_ref()
+    }
+
+    fn given(&self) -> MutexGuard<'_, Given> {
+        self.given.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state(&self) -> u32 {
+        // Relaxed, here and below: what the worker has written before it sleeps is handed on by the change of its
+        // state, and what its waker has written by the post of its semaphore.
+        self.state.load(Ordering::Relaxed)
     }
 
     /// Whether the worker is unbound because it has left its CPU to a thread that waits for it. Then it is not to be
     /// expected on that thread's CPU.
     pub(crate) fn has_left(&self) -> bool {
-        self.has_left.load(Ordering::Relaxed)
+        self.state() & HAS_LEFT != 0
     }
 
     /// Whether the thread is unbound.
     pub(crate) fn is_unbound(&self) -> bool {
-        // Relaxed, here and below: what the worker has written before it sleeps is handed on by the change of its
-        // state, and what its waker has written by the post of its semaphore.
-        self.is_unbound.load(Ordering::Relaxed)
+        self.state() & UNBOUND != 0
     }
 
-    fn unbound(&self) -> MutexGuard<'_, CpuMask> {
-        self.unbound.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether a thread that waits for the worker has brought it to its own CPU.
+    pub(crate) fn is_guest(&self) -> bool {
+        self.state() & IS_GUEST != 0
+    }
+
+    /// Whether the thread is where it is bound to, as far as hive knows.
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.state() == 0
     }
 
     /// Unbinds the calling worker, which is about to sleep. Returns whether it has done so: not if the worker is
     /// unbound already, may not be, or has another mask than the one that hive has given to it.
     #[cold]
     pub(crate) fn unbind(&self) -> bool {
-        self.changing_masks().is_some_and(|masks| self.unbind_to(masks, masks.unbound.clone()))
+        self.changing_masks().is_some_and(|(masks, _)| self.unbind_to(masks, masks.unbound.clone(), UNBOUND))
     }
 
     /// Moves the calling worker, which is bound to `cpu`, to other CPUs, as the waits of its hive go by. Returns
     /// whether it has done so: as of [`unbind`](Self::unbind).
     #[cold]
     pub(crate) fn leave_cpu(&self, cpu: usize, policy: &WaitPolicy) -> bool {
-        let Some(masks) = self.changing_masks() else { return false };
+        let Some((masks, _)) = self.changing_masks() else { return false };
         let others = policy.other_cpus(&masks.unbound, cpu);
-        let has_left = !others.is_empty() && self.unbind_to(masks, others.clone());
+        let has_left = !others.is_empty() && self.unbind_to(masks, others.clone(), UNBOUND | HAS_LEFT);
         if has_left {
-            self.has_left.store(true, Ordering::Relaxed);
             policy.note_left_cpu(cpu, &others);
         }
         has_left
     }
 
-    /// Changes the calling worker's mask from `masks.bound` to `to`, and notes that for `bind_again`. Returns whether
-    /// it did: not if the worker is unbound already, or has another mask.
-    fn unbind_to(&self, masks: &Masks, to: CpuMask) -> bool {
-        let is_changed = !self.is_unbound() && matches!(masks.thread.change_mask(&masks.bound, &to), Ok(true));
+    /// Changes the calling worker's mask to `to`, and notes that as `state`.
+    fn unbind_to(&self, masks: &Masks, to: CpuMask, state: u32) -> bool {
+        let mut given = self.given();
+        let is_changed = self.is_in_place() && matches!(masks.change(&mut given.mask, to), Ok(true));
         if is_changed {
-            *self.unbound() = to;
-            self.is_unbound.store(true, Ordering::Relaxed);
+            self.state.store(state, Ordering::Relaxed);
         }
         is_changed
     }
@@ -128,24 +154,87 @@ impl SleepBinding {
     /// If its mask has been changed from outside meanwhile, that mask stays.
     #[cold]
     pub(crate) fn bind_again(&self) -> bool {
-        let Some(masks) = self.changing_masks() else { return false };
-        // A swap, because a shrink and a grow after it may both come here for the same sleeper.
-        if !self.is_unbound.swap(false, Ordering::Relaxed) {
-            return false;
+        let Some((masks, bound)) = self.changing_masks() else { return false };
+        let mut given = self.given();
+        // If the call is refused, the waits of the hive have to go on yielding to the worker. So it stays counted.
+        let is_bound = self.is_unbound() && masks.change(&mut given.mask, bound.clone()).is_ok();
+        if is_bound {
+            given.mask = bound.clone();
+            self.state.fetch_and(!(UNBOUND | HAS_LEFT), Ordering::Relaxed);
         }
-        let is_refused = masks.thread.change_mask(&self.unbound(), &masks.bound).is_err();
-        if is_refused {
-            // The worker stays unbound, and the waits of the hive have to go on yielding to it. So it stays counted.
-            self.is_unbound.store(true, Ordering::Relaxed);
-        } else {
-            self.has_left.store(false, Ordering::Relaxed);
+        is_bound
+    }
+
+    /// For how long the thread has been on a CPU since the last call. None: that cannot be known, or nobody may move
+    /// the thread. The thread must not have ended.
+    #[cold]
+    pub(crate) fn ran_since_last_call(&self) -> Option<Duration> {
+        let time = self.movable()?.thread.cpu_time()?.as_nanos() as u64;
+        // If two threads look at the same time, one may take the worker for one that runs.
+        Some(Duration::from_nanos(time.saturating_sub(self.seen_cpu_time.swap(time, Ordering::Relaxed))))
+    }
+
+    fn movable(&self) -> Option<&Masks> {
+        self.masks.get().filter(|masks| masks.bound.as_ref() != Some(&masks.unbound))
+    }
+
+    /// Moves the thread, which has lost its CPU, to that of the caller, who waits for it. Returns whether it is a guest
+    /// there, to be sent back by [`end_visit`](Self::end_visit), or may run there anyhow. None: it has not been moved.
+    #[cold]
+    pub(crate) fn bring_here(&self) -> Option<bool> {
+        let (masks, here) = (self.movable()?, affinity::current_cpu()?);
+        let mut given = self.given();
+        let here = CpuMask::from_iter([here]);
+        if self.is_guest() || !here.is_subset(&masks.unbound) || given.mask == here {
+            return None;
         }
-        !is_refused
+        let is_guest = !here.is_subset(&given.mask);
+        let then = given.mask.union(&here);
+        // First to this CPU only, for the kernel to move it at once. But it may go on wherever there is room.
+        if !matches!(masks.change(&mut given.mask, here.clone()), Ok(true)) {
+            return None;
+        }
+        masks.change(&mut given.mask, then).ok()?;
+        if is_guest {
+            given.guest_cpu = here;
+            self.state.fetch_or(IS_GUEST, Ordering::Relaxed);
+        }
+        Some(is_guest)
+    }
+
+    /// Sends a worker back that was brought to another CPU. Returns whether it was. It stays there if the system
+    /// refuses the call.
+    #[cold]
+    pub(crate) fn end_visit(&self) -> bool {
+        let Some(masks) = self.movable() else { return false };
+        let mut given = self.given();
+        let own = given.mask.difference(&given.guest_cpu);
+        let has_ended = self.is_guest() && masks.change(&mut given.mask, own).is_ok();
+        if has_ended {
+            self.state.fetch_and(!IS_GUEST, Ordering::Relaxed);
+        }
+        has_ended
+    }
+}
+
+impl Masks {
+    /// Changes the thread's mask from the one that hive has `given` to it. Returns whether it did: not if the thread
+    /// has another mask.
+    fn change(&self, given: &mut CpuMask, to: CpuMask) -> Result<bool, CallError> {
+        let is_changed = self.thread.change_mask(given, &to)?;
+        if is_changed {
+            *given = to;
+        }
+        Ok(is_changed)
     }
 }
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::sync::mpsc;
+    use std::thread;
+
     use super::*;
     use crate::sys::affinity;
 
@@ -162,7 +251,7 @@ mod tests {
         let run = move || {
             affinity::apply(&bound).unwrap();
             let binding = SleepBinding::default();
-            binding.begin(bound.clone(), unbound.clone());
+            binding.begin(Some(bound.clone()), unbound.clone());
             test(&binding, bound, unbound);
         };
         thread::scope(|scope| scope.spawn(run).join().unwrap());
@@ -199,7 +288,7 @@ mod tests {
     fn a_worker_whose_masks_are_the_same_keeps_its_binding() {
         on_bound_thread(|_, bound, _| {
             let binding = SleepBinding::default();
-            binding.begin(bound.clone(), bound.clone());
+            binding.begin(Some(bound.clone()), bound.clone());
             assert!(!binding.is_allowed() && !binding.unbind() && !binding.is_unbound());
             assert_eq!(binding.mask_of_others(), None);
         });
@@ -216,6 +305,78 @@ mod tests {
             affinity::apply(&first).unwrap();
             assert!(binding.bind_again());
             assert_eq!(affinity::query().unwrap(), first);
+        });
+    }
+
+    /// Where `binding` has brought its thread, and whether as a guest, if another thread on `cpu` calls it there.
+    fn bring_to(binding: &SleepBinding, cpu: &CpuMask) -> (Option<bool>, CpuMask) {
+        let call = || {
+            affinity::apply(cpu).unwrap();
+            binding.bring_here()
+        };
+        let brought = thread::scope(|scope| scope.spawn(call).join().unwrap());
+        (brought, affinity::query().unwrap())
+    }
+
+    #[test]
+    fn a_thread_is_brought_to_the_cpu_of_another_and_sent_back() {
+        on_bound_thread(|binding, bound, unbound| {
+            let here = CpuMask::from_iter(unbound.iter().next());
+            assert!(!binding.end_visit(), "it is on its own CPU");
+            assert_eq!(bring_to(binding, &bound), (None, bound.clone()), "it is there already");
+            assert_eq!(bring_to(binding, &here), (Some(true), bound.union(&here)));
+            assert!(!binding.is_in_place() && binding.is_guest() && binding.mask_of_others().is_none());
+            assert_eq!(bring_to(binding, &here).0, None, "once is enough");
+            assert!(!binding.unbind(), "it does not sleep as a guest");
+            assert_eq!((binding.end_visit(), affinity::query().unwrap()), (true, bound.clone()));
+            // Who may run there anyhow stays as it is.
+            assert!(binding.unbind());
+            assert_eq!(bring_to(binding, &here), (Some(false), unbound));
+            assert!(binding.bind_again() && binding.is_in_place());
+            assert_eq!(affinity::query().unwrap(), bound);
+        });
+    }
+
+    #[test]
+    fn whoever_is_bound_by_the_program_is_brought_nowhere() {
+        on_bound_thread(|_, bound, unbound| {
+            let here = CpuMask::from_iter(unbound.iter().next());
+            let by_program = SleepBinding::default();
+            by_program.begin(Some(bound.clone()), bound.clone());
+            assert_eq!((bring_to(&by_program, &here), by_program.ran_since_last_call()), ((None, bound.clone()), None));
+            assert_eq!(bring_to(&SleepBinding::default(), &here), (None, bound.clone()));
+            // A thread that hive has not bound at all has the mask of its process, and keeps it.
+            affinity::apply(&unbound).unwrap();
+            let free = SleepBinding::default();
+            free.begin(None, unbound.clone());
+            assert_eq!(bring_to(&free, &here), (Some(false), unbound));
+        });
+    }
+
+    #[test]
+    fn who_runs_is_told_from_who_does_not() {
+        const LONG: Duration = Duration::from_millis(20);
+        static IS_SEEN: AtomicBool = AtomicBool::new(false);
+        on_bound_thread(|binding, _, _| {
+            thread::scope(|scope| {
+                let (wake, sleep) = mpsc::channel::<()>();
+                scope.spawn(|| {
+                    // The other thread has run before this one exists.
+                    assert!(binding.ran_since_last_call().is_some_and(|ran| !ran.is_zero()));
+                    thread::sleep(LONG);
+                    assert!(binding.ran_since_last_call().is_some_and(|ran| ran < LONG), "it sleeps");
+                    drop(wake);
+                    // It has its CPU to itself, or takes turns.
+                    let has_run = || binding.ran_since_last_call().is_some_and(|ran| !ran.is_zero());
+                    assert!((0..1_000).any(|_| {
+                        thread::sleep(Duration::from_millis(1));
+                        has_run()
+                    }));
+                    IS_SEEN.store(true, Ordering::Relaxed);
+                });
+                assert!(sleep.recv().is_err());
+                while !IS_SEEN.load(Ordering::Relaxed) {}
+            });
         });
     }
 

@@ -261,6 +261,12 @@ impl Spinner<'_> {
         self.deadline?.checked_sub(self.spin)
     }
 
+    /// How long the wait has lasted, if the clock has been read since the last poll.
+    #[inline(always)]
+    pub(crate) fn time_waited(&self) -> Option<Duration> {
+        if self.polls != HOT_POLLS { None } else { self.last_seen?.checked_duration_since(self.began()?) }
+    }
+
     /// Whether to look for tasks as well as at what is polled. In the first phase that is done only now and then,
     /// because a look for tasks reads many cache lines.
     #[inline(always)]

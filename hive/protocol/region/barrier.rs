@@ -11,6 +11,8 @@
 //! word holds both counts, a bee that waits at a barrier sees when another bee has exited without arriving there. The
 //! waiting bee then reports a mismatch, which becomes a panic, instead of waiting for ever.
 
+use std::time::Duration;
+
 use crate::protocol::region::barrier_word::{Arrivals, BarrierError, BarrierWord, BaseCount, RegionEnd, View};
 use crate::protocol::worker::slot::Slot;
 use crate::sync::{AtomicU64, Ordering, WaitPolicy, fence};
@@ -35,7 +37,8 @@ impl Barrier {
 
     /// Arrives at the next barrier and waits there for the whole group. `own_slot` is the calling bee's slot. `slots`
     /// are the slots of all bees of the group: if this arrival completes the barrier, those that are blocked are woken.
-    /// `is_poisoned` says whether the region is poisoned.
+    /// `is_poisoned` says whether the region is poisoned. While the bee polls, `look_after` is called now and then with
+    /// the time that it has waited.
     ///
     /// # Errors
     /// The barrier was not completed, for the reason that the error says.
@@ -47,6 +50,7 @@ impl Barrier {
         slots: impl Iterator<Item = &'s Slot>,
         policy: &WaitPolicy,
         is_poisoned: impl Fn() -> bool,
+        look_after: impl FnMut(Duration),
     ) -> Result<(), BarrierError> {
         let before = self.arrive(view, slots);
         // In a poisoned region the count means nothing, as in `View::barrier_outcome`.
@@ -57,7 +61,7 @@ impl Barrier {
         if before.arrivals().plus(1) == view.goal() {
             return Ok(());
         }
-        self.wait_for_arrivals(view.goal(), view, own_slot, policy, is_poisoned)
+        self.wait_for_arrivals(view.goal(), view, own_slot, policy, is_poisoned, look_after)
     }
 
     /// Waits, as the leader, until all other bees of the group have arrived at the next barrier. Those bees go on
@@ -72,8 +76,9 @@ impl Barrier {
         own_slot: &Slot,
         policy: &WaitPolicy,
         is_poisoned: impl Fn() -> bool,
+        look_after: impl FnMut(Duration),
     ) -> Result<(), BarrierError> {
-        self.wait_for_arrivals(view.goal().minus_one(), view, own_slot, policy, is_poisoned)
+        self.wait_for_arrivals(view.goal().minus_one(), view, own_slot, policy, is_poisoned, look_after)
     }
 
     /// Arrives at the next barrier, without waiting there. The last arrival releases the other bees, and wakes those
@@ -101,6 +106,7 @@ impl Barrier {
         own_slot: &Slot,
         policy: &WaitPolicy,
         is_poisoned: impl Fn() -> bool,
+        mut look_after: impl FnMut(Duration),
     ) -> Result<(), BarrierError> {
         let mut spinner = policy.spinner_in_team(view.bees);
         loop {
@@ -116,6 +122,8 @@ impl Barrier {
                 self.block(arrivals, view, own_slot, policy, &is_poisoned);
                 // The bee may have been woken without a reason that concerns it, so it polls again.
                 spinner = policy.spinner_in_team(view.bees);
+            } else if let Some(waited) = spinner.time_waited() {
+                look_after(waited);
             }
         }
     }
@@ -239,7 +247,8 @@ impl Barrier {
     /// blocks.
     ///
     /// When the leader has polled for a moment, or at once if some were asleep, it calls `stand_in`, which does what
-    /// the leader can do in place of the others, and returns whether there was anything to try.
+    /// the leader can do in place of the others, and returns whether there was anything to try. `look_after`: as for
+    /// [`wait`](Self::wait).
     #[inline]
     pub(crate) fn wait_for_end(
         &self,
@@ -249,6 +258,7 @@ impl Barrier {
         some_asleep: bool,
         is_poisoned: impl Fn() -> bool,
         mut stand_in: impl FnMut() -> bool,
+        mut look_after: impl FnMut(Duration),
     ) -> RegionEnd {
         let bees = view.bees;
         let mut spinner = if some_asleep { policy.spinner_for_sleepers(bees) } else { policy.spinner_in_team(bees) };
@@ -267,6 +277,8 @@ impl Barrier {
             if !spinner.spin_once() {
                 self.block_until_end(view, own_slot, policy, is_poisoned());
                 spinner = policy.spinner_in_team(bees);
+            } else if let Some(waited) = spinner.time_waited() {
+                look_after(waited);
             }
         }
     }
@@ -385,6 +397,7 @@ mod tests {
                         slots.iter(),
                         policy,
                         || false,
+                        |_| (),
                     )
                     .unwrap();
                 assert!(arrived.load(Ordering::Relaxed) >= round * u64::from(BEES), "barrier {round}");

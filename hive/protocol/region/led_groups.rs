@@ -166,6 +166,7 @@ impl Team {
             self.group_slots(own_group.group_id),
             self.policy(),
             is_poisoned,
+            self.look_after_others(region.id, own_group),
         )
     }
 
@@ -176,7 +177,8 @@ impl Team {
         // one the other bees arrive only after they have collected groups of their own.
         for part in region.led_parts.iter().rev() {
             let view = part.view(region.barriers_passed());
-            part.barrier.collect(&view, self.slot(region.id), self.policy(), is_poisoned)?;
+            let look_after = self.look_after_others(region.id, part);
+            part.barrier.collect(&view, self.slot(region.id), self.policy(), is_poisoned, look_after)?;
         }
         // All of them have arrived, so arrive for them in the wider group, and wait until the whole team has arrived.
         self.wait_in_own_group(region)?;
@@ -208,8 +210,9 @@ impl Team {
             let is_poisoned = || self.poison.is_set_for(region.epoch);
             let stand_in =
                 || body.take().map(|body| waits_since = Some(self.stand_in(region, part, some_asleep, body))).is_some();
-            let slot = self.slot(region.id);
-            let end = part.barrier.wait_for_end(&view, slot, self.policy(), some_asleep, is_poisoned, stand_in);
+            let (slot, look_after) = (self.slot(region.id), self.look_after_others(region.id, part));
+            let end =
+                part.barrier.wait_for_end(&view, slot, self.policy(), some_asleep, is_poisoned, stand_in, look_after);
             // Who was asleep comes late for another reason.
             if let Some(since) = waits_since.take().filter(|_| region.id == 0 && !some_asleep) {
                 self.help.note_wait(nanos_since(since));

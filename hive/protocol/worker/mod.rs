@@ -5,6 +5,7 @@
 //! See `docs/resize.md`.
 
 pub(crate) mod availability;
+pub(crate) mod lost_cpu;
 pub(crate) mod main_loop;
 pub(crate) mod nearest_sleepers;
 pub(crate) mod occupancy;

@@ -5,8 +5,10 @@
 use crate::protocol::worker::main_loop::Worker;
 
 impl Worker<'_, '_> {
-    /// Moves the worker to another CPU if the queen waits for it on this one; back to its own, if this one is another.
+    /// Moves the worker to another CPU if the queen waits for it on this one; back to its own, if this one is another,
+    /// or if it has been brought here.
     pub(super) fn leave_shared_cpu(&mut self) {
+        self.team.end_visit(self.slot);
         let policy = self.team.policy();
         let Some(cpu) = policy.cpu_to_leave() else { return };
         if self.slot.sleep_binding.has_left() {

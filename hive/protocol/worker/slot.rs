@@ -223,6 +223,12 @@ impl Slot {
         self.log.write(Event::resume(true));
     }
 
+    /// Whether the bee runs, or would if it had a CPU: it does not sleep anywhere.
+    pub(crate) fn wants_cpu(&self) -> bool {
+        // Relaxed: a hint.
+        self.is_awake() && !self.blocked_at_barrier.load(Ordering::Relaxed)
+    }
+
     /// Makes the bee TERMINATED, whatever its state, and returns the state that it had. If that state was blocked
     /// (`is_blocked`), the caller owes the bee a call of `unblock`.
     pub(crate) fn terminate(&self) -> SlotState {

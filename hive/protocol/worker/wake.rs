@@ -169,6 +169,7 @@ impl Team {
     /// Binds the bee of `slot` again if it sleeps unbound. Called by the thread that has ended its sleep and is about
     /// to post its semaphore, or by the bee itself.
     pub(crate) fn bind_again(&self, slot: &Slot) {
+        self.end_visit(slot);
         let (binding, policy) = (&slot.sleep_binding, self.policy());
         let has_left = binding.has_left();
         if binding.is_unbound() && policy.may_bind_to(binding.bound()) && binding.bind_again() {

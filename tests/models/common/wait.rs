@@ -117,6 +117,11 @@ impl Spinner {
     pub(crate) fn should_check_tasks(&self) -> bool {
         true
     }
+
+    /// In a model nobody looks after others: each thread has a CPU of its own.
+    pub(crate) fn time_waited(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// In a model a nap is a yield, after which the wait polls as at its beginning.
@@ -248,6 +253,22 @@ impl SleepBinding {
     }
 
     pub(crate) fn leave_cpu(&self, _: usize, _: &WaitPolicy) -> bool {
+        false
+    }
+
+    pub(crate) fn ran_since_last_call(&self) -> Option<Duration> {
+        None
+    }
+
+    pub(crate) fn bring_here(&self) -> Option<bool> {
+        None
+    }
+
+    pub(crate) fn is_guest(&self) -> bool {
+        false
+    }
+
+    pub(crate) fn end_visit(&self) -> bool {
         false
     }
 }
