@@ -229,9 +229,9 @@ impl Bee<'_> {
     /// The place that hive has bound this bee's thread to; None if it is not bound at this moment.
     ///
     /// A worker that is bound by default may run a short region unbound, or go on where another bee waits for it if it
-    /// has lost its CPU, always on the NUMA node of its place: see `docs/unbound-sleep.md`. Where the program has chosen
-    /// the places, by [`Builder::pin`](crate::Builder::pin) or the like, workers are always bound. No system call is
-    /// made: if somebody else changes the thread's mask, such as `taskset`, this does not know of it;
+    /// has lost its CPU, on the NUMA node of its place: see `docs/unbound-sleep.md`. Where the program has chosen the
+    /// places, by [`Builder::pin`](crate::Builder::pin) or the like, workers are always bound. No system call is made:
+    /// if somebody else changes the thread's mask, such as `taskset`, this does not know of it;
     /// [`Hive::report`](crate::Hive::report) asks the system and says so.
     ///
     /// ```

@@ -1,7 +1,8 @@
 //! How the thread of a worker is bound. A worker that is bound to a CPU may sleep unbound: a CPU that has been idle may
 //! take long to come back, above all a virtual one, and a worker that is bound to it has to wait for that. One that is
-//! not bound can run at once where the thread that wakes it is about to wait. When that pays, and who binds the worker
-//! again, is in `docs/unbound-sleep.md`.
+//! not bound can run at once where the thread that wakes it is about to wait. A worker that has lost its CPU to another
+//! program may be brought to the CPU of a bee that waits for it. When that pays, and who binds the worker again, is in
+//! `docs/unbound-sleep.md`.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -37,8 +38,8 @@ const IS_GUEST: u32 = 4;
 #[derive(Default)]
 struct Given {
     mask: CpuMask,
-    /// The CPU that is among these because a thread that waits for the worker has brought it there.
-    guest_cpu: CpuMask,
+    /// The mask to which a guest goes back.
+    home: CpuMask,
 }
 
 /// The masks of a thread.
@@ -159,7 +160,7 @@ impl SleepBinding {
         // If the call is refused, the waits of the hive have to go on yielding to the worker. So it stays counted.
         let is_bound = self.is_unbound() && masks.change(&mut given.mask, bound.clone()).is_ok();
         if is_bound {
-            given.mask = bound.clone();
+            (given.mask, given.home) = (bound.clone(), bound.clone());
             self.state.fetch_and(!(UNBOUND | HAS_LEFT), Ordering::Relaxed);
         }
         is_bound
@@ -178,42 +179,42 @@ impl SleepBinding {
         self.masks.get().filter(|masks| masks.bound.as_ref() != Some(&masks.unbound))
     }
 
-    /// Moves the thread, which has lost its CPU, to that of the caller, who waits for it. Returns whether it is a guest
-    /// there, to be sent back by [`end_visit`](Self::end_visit), or may run there anyhow. None: it has not been moved.
+    /// Moves the thread, which has lost its CPU, to that of the caller, who waits for it as `policy` says. Returns
+    /// whether it has done so. If the thread may not run there otherwise, it is a guest there, until
+    /// [`end_visit`](Self::end_visit).
     #[cold]
-    pub(crate) fn bring_here(&self) -> Option<bool> {
-        let (masks, here) = (self.movable()?, affinity::current_cpu()?);
-        let mut given = self.given();
-        let here = CpuMask::from_iter([here]);
+    pub(crate) fn bring_here(&self, policy: &WaitPolicy) -> bool {
+        let (Some(masks), Some(here)) = (self.movable(), affinity::current_cpu()) else { return false };
+        let (mut given, here) = (self.given(), CpuMask::from_iter([here]));
         if self.is_guest() || !here.is_subset(&masks.unbound) || given.mask == here {
-            return None;
+            return false;
         }
-        let is_guest = !here.is_subset(&given.mask);
-        let then = given.mask.union(&here);
-        // First to this CPU only, for the kernel to move it at once. But it may go on wherever there is room.
-        if !matches!(masks.change(&mut given.mask, here.clone()), Ok(true)) {
-            return None;
-        }
-        masks.change(&mut given.mask, then).ok()?;
-        if is_guest {
-            given.guest_cpu = here;
+        let (home, then) = (given.mask.clone(), given.mask.union(&here));
+        // First to this CPU only, for the kernel to move it at once.
+        let is_moved = matches!(masks.change(&mut given.mask, here), Ok(true));
+        if is_moved && then != home {
+            given.home = home;
+            policy.count_unbound();
             self.state.fetch_or(IS_GUEST, Ordering::Relaxed);
         }
-        Some(is_guest)
+        if is_moved {
+            // But it may go on wherever there is room. If the system refuses this, a guest goes back all the same.
+            let _ = masks.change(&mut given.mask, then);
+        }
+        is_moved
     }
 
-    /// Sends a worker back that was brought to another CPU. Returns whether it was. It stays there if the system
-    /// refuses the call.
+    /// Sends a guest back from the CPU that it was brought to, with the same `policy`. It stays if the system refuses
+    /// the call.
     #[cold]
-    pub(crate) fn end_visit(&self) -> bool {
-        let Some(masks) = self.movable() else { return false };
+    pub(crate) fn end_visit(&self, policy: &WaitPolicy) {
+        let Some(masks) = self.movable() else { return };
         let mut given = self.given();
-        let own = given.mask.difference(&given.guest_cpu);
-        let has_ended = self.is_guest() && masks.change(&mut given.mask, own).is_ok();
-        if has_ended {
+        let home = given.home.clone();
+        if self.is_guest() && masks.change(&mut given.mask, home).is_ok() {
             self.state.fetch_and(!IS_GUEST, Ordering::Relaxed);
+            policy.uncount_unbound();
         }
-        has_ended
     }
 }
 
@@ -308,30 +309,32 @@ mod tests {
         });
     }
 
-    /// Where `binding` has brought its thread, and whether as a guest, if another thread on `cpu` calls it there.
-    fn bring_to(binding: &SleepBinding, cpu: &CpuMask) -> (Option<bool>, CpuMask) {
+    /// Whether another thread on `cpu` brings the calling one there, whether as a guest, and the mask that it has then.
+    fn bring_to(binding: &SleepBinding, policy: &WaitPolicy, cpu: &CpuMask) -> (bool, bool, CpuMask) {
         let call = || {
             affinity::apply(cpu).unwrap();
-            binding.bring_here()
+            binding.bring_here(policy)
         };
-        let brought = thread::scope(|scope| scope.spawn(call).join().unwrap());
-        (brought, affinity::query().unwrap())
+        let is_moved = thread::scope(|scope| scope.spawn(call).join().unwrap());
+        (is_moved, binding.is_guest(), affinity::query().unwrap())
     }
 
     #[test]
     fn a_thread_is_brought_to_the_cpu_of_another_and_sent_back() {
         on_bound_thread(|binding, bound, unbound| {
-            let here = CpuMask::from_iter(unbound.iter().next());
-            assert!(!binding.end_visit(), "it is on its own CPU");
-            assert_eq!(bring_to(binding, &bound), (None, bound.clone()), "it is there already");
-            assert_eq!(bring_to(binding, &here), (Some(true), bound.union(&here)));
-            assert!(!binding.is_in_place() && binding.is_guest() && binding.mask_of_others().is_none());
-            assert_eq!(bring_to(binding, &here).0, None, "once is enough");
+            let (here, policy) = (CpuMask::from_iter(unbound.iter().next()), WaitPolicy::default());
+            let bring_to = |cpu| bring_to(binding, &policy, cpu);
+            assert_eq!(bring_to(&bound), (false, false, bound.clone()), "it is there already");
+            assert_eq!(bring_to(&here), (true, true, bound.union(&here)));
+            assert!(!binding.is_in_place() && policy.has_unbound_worker() && binding.mask_of_others().is_none());
+            assert!(!bring_to(&here).0, "once is enough");
             assert!(!binding.unbind(), "it does not sleep as a guest");
-            assert_eq!((binding.end_visit(), affinity::query().unwrap()), (true, bound.clone()));
-            // Who may run there anyhow stays as it is.
+            binding.end_visit(&policy);
+            assert_eq!((binding.is_in_place(), affinity::query().unwrap()), (true, bound.clone()));
+            binding.end_visit(&policy);
+            // Who may run there anyhow is no guest.
             assert!(binding.unbind());
-            assert_eq!(bring_to(binding, &here), (Some(false), unbound));
+            assert_eq!(bring_to(&here), (true, false, unbound));
             assert!(binding.bind_again() && binding.is_in_place());
             assert_eq!(affinity::query().unwrap(), bound);
         });
@@ -340,16 +343,17 @@ mod tests {
     #[test]
     fn whoever_is_bound_by_the_program_is_brought_nowhere() {
         on_bound_thread(|_, bound, unbound| {
-            let here = CpuMask::from_iter(unbound.iter().next());
+            let (here, policy) = (CpuMask::from_iter(unbound.iter().next()), WaitPolicy::default());
             let by_program = SleepBinding::default();
             by_program.begin(Some(bound.clone()), bound.clone());
-            assert_eq!((bring_to(&by_program, &here), by_program.ran_since_last_call()), ((None, bound.clone()), None));
-            assert_eq!(bring_to(&SleepBinding::default(), &here), (None, bound.clone()));
+            assert_eq!(bring_to(&by_program, &policy, &here), (false, false, bound.clone()));
+            assert_eq!(by_program.ran_since_last_call(), None);
+            assert_eq!(bring_to(&SleepBinding::default(), &policy, &here), (false, false, bound));
             // A thread that hive has not bound at all has the mask of its process, and keeps it.
             affinity::apply(&unbound).unwrap();
             let free = SleepBinding::default();
             free.begin(None, unbound.clone());
-            assert_eq!(bring_to(&free, &here), (Some(false), unbound));
+            assert_eq!(bring_to(&free, &policy, &here), (true, false, unbound));
         });
     }
 

@@ -11,7 +11,6 @@ use std::time::Duration;
 use crate::protocol::Team;
 use crate::protocol::region::group_part::GroupPart;
 use crate::protocol::worker::slot::Slot;
-use crate::sync::SleepBinding;
 
 /// How long a bee waits before it looks for the first time: about as long as it takes to wake a worker. It looks again
 /// each time that it has waited twice as long.
@@ -54,18 +53,15 @@ impl Team {
         let stands_still = |ran: Duration| ran < (waited - begun) / 2;
         // One of them, since only one can run here.
         let lost = others.find(|binding| binding.ran_since_last_call().is_some_and(stands_still));
-        if let Some(is_guest) = lost.and_then(SleepBinding::bring_here) {
-            if is_guest {
-                self.policy().count_unbound();
-            }
+        if lost.is_some_and(|binding| binding.bring_here(self.policy())) {
             self.policy().yield_core();
         }
     }
 
     /// Sends the worker of `slot` back, if a bee that has waited for it has brought it to another CPU.
     pub(super) fn end_visit(&self, slot: &Slot) {
-        if slot.sleep_binding.is_guest() && slot.sleep_binding.end_visit() {
-            self.policy().uncount_unbound();
+        if slot.sleep_binding.is_guest() {
+            slot.sleep_binding.end_visit(self.policy());
         }
     }
 }

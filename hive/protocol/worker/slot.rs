@@ -225,8 +225,9 @@ impl Slot {
 
     /// Whether the bee runs, or would if it had a CPU: it does not sleep anywhere.
     pub(crate) fn wants_cpu(&self) -> bool {
+        let may_run = matches!(self.state(), SlotState::Awake | SlotState::Notified | SlotState::Surplus);
         // Relaxed: a hint.
-        self.is_awake() && !self.blocked_at_barrier.load(Ordering::Relaxed)
+        may_run && !self.blocked_at_barrier.load(Ordering::Relaxed)
     }
 
     /// Makes the bee TERMINATED, whatever its state, and returns the state that it had. If that state was blocked

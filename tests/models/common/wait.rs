@@ -260,17 +260,15 @@ impl SleepBinding {
         None
     }
 
-    pub(crate) fn bring_here(&self) -> Option<bool> {
-        None
+    pub(crate) fn bring_here(&self, _: &WaitPolicy) -> bool {
+        false
     }
 
     pub(crate) fn is_guest(&self) -> bool {
         false
     }
 
-    pub(crate) fn end_visit(&self) -> bool {
-        false
-    }
+    pub(crate) fn end_visit(&self, _: &WaitPolicy) {}
 }
 
 /// A model's closures are small, or have their words copied.
