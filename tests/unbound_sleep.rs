@@ -99,7 +99,8 @@ fn a_worker_sleeps_unbound_between_short_regions_only() {
         // A region whose body is not known runs bound. Once it is known to be long, the worker is bound while it
         // sleeps, too.
         let cpus = subject.hive.spmd_map(2, |_| {
-            let cpus = proc_threads::cpus(sys::tid());
+            // At once: later the queen may have brought the worker to her CPU, if it has lost its own.
+            let cpus = sys::own_mask();
             sleep(Duration::from_millis(1));
             cpus
         });
@@ -242,6 +243,7 @@ fn places_that_the_program_asks_for_are_kept_to() {
 #[test]
 fn hives_are_resized_and_dropped_while_workers_sleep_unbound() {
     with_worker("hives_are_resized_and_dropped_while_workers_sleep_unbound", |subject| {
+        subject.keep_queen_away();
         for _ in 0..5 {
             subject.unbind();
             subject.hive.resize(1).unwrap();
@@ -250,11 +252,12 @@ fn hives_are_resized_and_dropped_while_workers_sleep_unbound() {
             // itself, but does not sleep yet, runs the region where it is.
             let cpus = subject.hive.keep_spinning(|| {
                 subject.hive.resize(2).unwrap();
-                subject.hive.spmd_map(2, |_| proc_threads::cpus(sys::tid()))
+                subject.hive.spmd_map(2, |_| sys::own_mask())
             });
             assert_eq!(cpus[1], subject.own);
         }
         subject.unbind();
+        sys::bind(&subject.node);
         drop(subject);
         let Some(next) = Subject::new(&Hive::builder()) else { return };
         next.unbind();
