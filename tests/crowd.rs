@@ -10,7 +10,7 @@ mod common;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use std::{iter, thread};
+use std::{hint, iter, thread};
 
 use common::held_thread::hold;
 use common::process::{build_bound, in_own_process};
@@ -174,7 +174,9 @@ fn a_worker_that_has_lost_its_cpu_is_brought_to_the_queen_and_goes_back() {
             let _end = EndOnDrop(&is_over);
             scope.spawn(|| {
                 sys::bind(own);
-                while !is_over.load(Ordering::Relaxed) {}
+                while !is_over.load(Ordering::Relaxed) {
+                    hint::spin_loop();
+                }
             });
             // At the end of a region, and at a barrier.
             for meets in [false, true] {

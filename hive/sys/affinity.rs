@@ -78,16 +78,22 @@ mod linux {
 
     /// A thread whose mask another one may read or change.
     #[derive(Clone, Copy, Debug)]
-    pub(crate) struct OtherThread(libc::pid_t, libc::clockid_t);
+    pub(crate) struct OtherThread(
+        libc::pid_t,
+        /// Counts the time that it is on a CPU.
+        libc::clockid_t,
+    );
 
     impl OtherThread {
         /// The calling thread.
         #[allow(unsafe_code)]
         pub(crate) fn current() -> Option<Self> {
             let mut clock = libc::CLOCK_THREAD_CPUTIME_ID;
-            // SAFETY: the thread is the calling one, which has not ended, and `clock` is a valid place for the result.
-            let failed = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) } != 0;
-            // SAFETY: the call has no arguments and accesses no memory of the caller.
+            // SAFETY: the call has no arguments and accesses no memory of the caller, as the other one below.
+            let caller = unsafe { libc::pthread_self() };
+            // SAFETY: this thread has not ended, and `clock` is a valid place for the result.
+            let failed = unsafe { libc::pthread_getcpuclockid(caller, &raw mut clock) } != 0;
+            // SAFETY: see above.
             (!failed).then(|| Self(unsafe { libc::gettid() }, clock))
         }
 

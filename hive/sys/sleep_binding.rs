@@ -379,7 +379,9 @@ mod tests {
                     IS_SEEN.store(true, Ordering::Relaxed);
                 });
                 assert!(sleep.recv().is_err());
-                while !IS_SEEN.load(Ordering::Relaxed) {}
+                while !IS_SEEN.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
             });
         });
     }

@@ -257,8 +257,7 @@ impl Barrier {
         policy: &WaitPolicy,
         some_asleep: bool,
         is_poisoned: impl Fn() -> bool,
-        mut stand_in: impl FnMut() -> bool,
-        mut look_after: impl FnMut(Duration),
+        (mut stand_in, mut look_after): (impl FnMut() -> bool, impl FnMut(Duration)),
     ) -> RegionEnd {
         let bees = view.bees;
         let mut spinner = if some_asleep { policy.spinner_for_sleepers(bees) } else { policy.spinner_in_team(bees) };

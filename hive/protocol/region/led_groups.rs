@@ -212,7 +212,7 @@ impl Team {
                 || body.take().map(|body| waits_since = Some(self.stand_in(region, part, some_asleep, body))).is_some();
             let (slot, look_after) = (self.slot(region.id), self.look_after_others(region.id, part));
             let end =
-                part.barrier.wait_for_end(&view, slot, self.policy(), some_asleep, is_poisoned, stand_in, look_after);
+                part.barrier.wait_for_end(&view, slot, self.policy(), some_asleep, is_poisoned, (stand_in, look_after));
             // Who was asleep comes late for another reason.
             if let Some(since) = waits_since.take().filter(|_| region.id == 0 && !some_asleep) {
                 self.help.note_wait(nanos_since(since));
