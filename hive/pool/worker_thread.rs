@@ -19,7 +19,7 @@ use crate::region::nesting;
 use crate::sys::semaphore::Semaphore;
 use crate::sys::thread_limits::{LimitExceeded, ThreadReservation};
 use crate::sys::wait::WaitPolicy;
-use crate::sys::{affinity, presence, signal_mask, stack_room};
+use crate::sys::{presence, signal_mask, stack_room};
 use crate::topology::pinning::{self, BindError};
 use crate::topology::place_assignment::Place;
 
@@ -156,7 +156,7 @@ impl Shared {
                 let unbound = if may_be_unbound { place.node_cpus(machine) } else { place.mask() };
                 binding.begin(Some(place.mask()), unbound);
             }
-            None => _ = affinity::query().map(|mask| binding.begin(None, mask)),
+            None => _ = self.machine_info.mask.as_ref().map(|mask| binding.begin(None, mask.clone())),
         }
     }
 

@@ -63,10 +63,15 @@ impl SleepBinding {
         }
     }
 
+    /// The masks of a worker that may be moved: the program has not chosen the CPUs that it is bound to.
+    fn movable(&self) -> Option<&Masks> {
+        self.masks.get().filter(|masks| masks.bound.as_ref() != Some(&masks.unbound))
+    }
+
     /// The masks of a worker that may sleep unbound, and the one that it has when it is bound.
     fn changing_masks(&self) -> Option<(&Masks, &CpuMask)> {
-        let masks = self.masks.get()?;
-        masks.bound.as_ref().filter(|bound| **bound != masks.unbound).map(|bound| (masks, bound))
+        let masks = self.movable()?;
+        Some((masks, masks.bound.as_ref()?))
     }
 
     /// Whether the worker may sleep unbound.
@@ -158,9 +163,9 @@ impl SleepBinding {
         let Some((masks, bound)) = self.changing_masks() else { return false };
         let mut given = self.given();
         // If the call is refused, the waits of the hive have to go on yielding to the worker. So it stays counted.
-        let is_bound = self.is_unbound() && masks.change(&mut given.mask, bound.clone()).is_ok();
+        let is_bound = self.is_unbound() && masks.restore(&mut given.mask, bound);
         if is_bound {
-            (given.mask, given.home) = (bound.clone(), bound.clone());
+            given.home = bound.clone();
             self.state.fetch_and(!(UNBOUND | HAS_LEFT), Ordering::Relaxed);
         }
         is_bound
@@ -171,12 +176,9 @@ impl SleepBinding {
     #[cold]
     pub(crate) fn ran_since_last_call(&self) -> Option<Duration> {
         let time = self.movable()?.thread.cpu_time()?.as_nanos() as u64;
-        // If two threads look at the same time, one may take the worker for one that runs.
+        // Relaxed: a number, which only this reads. If two threads look at the same time, one may take the worker for
+        // one that runs.
         Some(Duration::from_nanos(time.saturating_sub(self.seen_cpu_time.swap(time, Ordering::Relaxed))))
-    }
-
-    fn movable(&self) -> Option<&Masks> {
-        self.masks.get().filter(|masks| masks.bound.as_ref() != Some(&masks.unbound))
     }
 
     /// Moves the thread, which has lost its CPU, to that of the caller, who waits for it as `policy` says. Returns
@@ -211,7 +213,7 @@ impl SleepBinding {
         let Some(masks) = self.movable() else { return };
         let mut given = self.given();
         let home = given.home.clone();
-        if self.is_guest() && masks.change(&mut given.mask, home).is_ok() {
+        if self.is_guest() && masks.restore(&mut given.mask, &home) {
             self.state.fetch_and(!IS_GUEST, Ordering::Relaxed);
             policy.uncount_unbound();
         }
@@ -227,6 +229,16 @@ impl Masks {
             *given = to;
         }
         Ok(is_changed)
+    }
+
+    /// The same on the way back to `home`, which counts as given even if somebody else has changed the mask meanwhile,
+    /// and that one stays. Returns whether the system has not refused the call.
+    fn restore(&self, given: &mut CpuMask, home: &CpuMask) -> bool {
+        let is_permitted = self.change(given, home.clone()).is_ok();
+        if is_permitted {
+            given.clone_from(home);
+        }
+        is_permitted
     }
 }
 

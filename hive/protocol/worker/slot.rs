@@ -226,7 +226,7 @@ impl Slot {
     /// Whether the bee runs, or would if it had a CPU: it does not sleep anywhere.
     pub(crate) fn wants_cpu(&self) -> bool {
         let may_run = matches!(self.state(), SlotState::Awake | SlotState::Notified | SlotState::Surplus);
-        // Relaxed: a hint.
+        // Relaxed: a hint; it may read what `Barrier::block` or `wake_blocked` has written.
         may_run && !self.blocked_at_barrier.load(Ordering::Relaxed)
     }
 
