@@ -254,7 +254,7 @@ fn what_is_spawned_by_a_bee_inherits_its_core_unless_unpinned() {
 }
 
 /// The CPUs that the bees of a hive are bound to; empty if they are not bound. They must be as `places()` says, unless
-/// a worker has left its CPU to the queen, as it may where hive has chosen it.
+/// a worker is on another CPU for a while, as it may be where hive has chosen its own.
 fn check_bound_cpus(hive: &Hive, n: usize, all: &[usize]) -> HashSet<usize> {
     let found = hive.spmd_map(n, |bee| (own_cpus(), bee.place()));
     for (bee, place) in hive.places().iter().enumerate().skip(1) {

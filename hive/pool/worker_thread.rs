@@ -114,7 +114,9 @@ impl Shared {
             self.warn_on_error(worker, pinning::adopt_mask(mask));
         }
         let bound = self.warn_on_error(worker, self.place_map.bind_worker(worker as usize)).flatten();
-        self.note_binding(worker, bound.as_ref().map(|(place, _)| *place));
+        if let Some((place, _)) = &bound {
+            self.note_binding(worker, place);
+        }
         let (policy, handlers) = (self.team.policy(), &self.config.handlers);
         let _looks = policy.cpus.begin_to_look(bound.is_some());
         let context = TaskContext::new(&self.team, worker);
@@ -145,18 +147,11 @@ impl Shared {
 
     /// Notes that the calling worker is bound to `place`, and that it may sleep unbound, unless the user has asked for
     /// places. It stays on the NUMA node of its place, so that memory that it touches first is there, as plans have it.
-    /// A worker that hive has not bound at all may be moved wherever its mask permits.
-    fn note_binding(&self, worker: u32, place: Option<&Place>) {
-        let binding = self.team.sleep_binding(worker);
-        match place {
-            Some(place) if place.is_foreign => {}
-            Some(place) => {
-                let may_be_unbound = self.place_map.is_default && self.team.are_in_one_group();
-                let machine = &self.machine_info.machine;
-                let unbound = if may_be_unbound { place.node_cpus(machine) } else { place.mask() };
-                binding.begin(Some(place.mask()), unbound);
-            }
-            None => _ = self.machine_info.mask.as_ref().map(|mask| binding.begin(None, mask.clone())),
+    fn note_binding(&self, worker: u32, place: &Place) {
+        if !place.is_foreign {
+            let may_be_unbound = self.place_map.is_default && self.team.are_in_one_group();
+            let unbound = if may_be_unbound { place.node_cpus(&self.machine_info.machine) } else { place.mask() };
+            self.team.sleep_binding(worker).begin(place.mask(), unbound);
         }
     }
 

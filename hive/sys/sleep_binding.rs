@@ -45,8 +45,7 @@ struct Given {
 /// The masks of a thread.
 struct Masks {
     thread: OtherThread,
-    /// None: hive has not bound the thread to a place.
-    bound: Option<CpuMask>,
+    bound: CpuMask,
     /// The CPUs on which it may sleep, and to which it may be moved. The same as `bound` if the worker keeps its
     /// binding.
     unbound: CpuMask,
@@ -54,24 +53,19 @@ struct Masks {
 
 impl SleepBinding {
     /// Notes that the calling thread is bound to `bound`, and may sleep with the mask `unbound`, which has these
-    /// CPUs and may have more. `bound` is None if hive has not bound it, and then `unbound` is its mask.
-    pub(crate) fn begin(&self, bound: Option<CpuMask>, unbound: CpuMask) {
+    /// CPUs and may have more.
+    pub(crate) fn begin(&self, bound: CpuMask, unbound: CpuMask) {
         if let Some(thread) = OtherThread::current() {
-            self.given().mask = bound.as_ref().unwrap_or(&unbound).clone();
+            self.given().mask = bound.clone();
             // Called once, by the worker when it starts.
             let _ = self.masks.set(Masks { thread, bound, unbound });
         }
     }
 
-    /// The masks of a worker that may be moved: the program has not chosen the CPUs that it is bound to.
-    fn movable(&self) -> Option<&Masks> {
-        self.masks.get().filter(|masks| masks.bound.as_ref() != Some(&masks.unbound))
-    }
-
-    /// The masks of a worker that may sleep unbound, and the one that it has when it is bound.
-    fn changing_masks(&self) -> Option<(&Masks, &CpuMask)> {
-        let masks = self.movable()?;
-        Some((masks, masks.bound.as_ref()?))
+    /// The masks of a worker that may sleep unbound, and may be moved: the program has not chosen the CPUs that it is
+    /// bound to.
+    fn changing_masks(&self) -> Option<&Masks> {
+        self.masks.get().filter(|masks| masks.bound != masks.unbound)
     }
 
     /// Whether the worker may sleep unbound.
@@ -90,7 +84,7 @@ impl SleepBinding {
 
     /// The CPUs that the worker is bound to, or would be. None: hive has not bound it.
     pub(crate) fn bound(&self) -> Option<&CpuMask> {
-        self.masks.get()?.bound.as_ref()
+        Some(&self.masks.get()?.bound)
     }
 
     fn given(&self) -> MutexGuard<'_, Given> {
@@ -128,14 +122,14 @@ impl SleepBinding {
     /// unbound already, may not be, or has another mask than the one that hive has given to it.
     #[cold]
     pub(crate) fn unbind(&self) -> bool {
-        self.changing_masks().is_some_and(|(masks, _)| self.unbind_to(masks, masks.unbound.clone(), UNBOUND))
+        self.changing_masks().is_some_and(|masks| self.unbind_to(masks, masks.unbound.clone(), UNBOUND))
     }
 
     /// Moves the calling worker, which is bound to `cpu`, to other CPUs, as the waits of its hive go by. Returns
     /// whether it has done so: as of [`unbind`](Self::unbind).
     #[cold]
     pub(crate) fn leave_cpu(&self, cpu: usize, policy: &WaitPolicy) -> bool {
-        let Some((masks, _)) = self.changing_masks() else { return false };
+        let Some(masks) = self.changing_masks() else { return false };
         let others = policy.other_cpus(&masks.unbound, cpu);
         let has_left = !others.is_empty() && self.unbind_to(masks, others.clone(), UNBOUND | HAS_LEFT);
         if has_left {
@@ -160,12 +154,12 @@ impl SleepBinding {
     /// If its mask has been changed from outside meanwhile, that mask stays.
     #[cold]
     pub(crate) fn bind_again(&self) -> bool {
-        let Some((masks, bound)) = self.changing_masks() else { return false };
+        let Some(masks) = self.changing_masks() else { return false };
         let mut given = self.given();
         // If the call is refused, the waits of the hive have to go on yielding to the worker. So it stays counted.
-        let is_bound = self.is_unbound() && masks.restore(&mut given.mask, bound);
+        let is_bound = self.is_unbound() && masks.restore(&mut given.mask, &masks.bound);
         if is_bound {
-            given.home = bound.clone();
+            given.home = masks.bound.clone();
             self.state.fetch_and(!(UNBOUND | HAS_LEFT), Ordering::Relaxed);
         }
         is_bound
@@ -175,7 +169,7 @@ impl SleepBinding {
     /// the thread. The thread must not have ended.
     #[cold]
     pub(crate) fn ran_since_last_call(&self) -> Option<Duration> {
-        let time = self.movable()?.thread.cpu_time()?.as_nanos() as u64;
+        let time = self.changing_masks()?.thread.cpu_time()?.as_nanos() as u64;
         // Relaxed: a number, which only this reads. If two threads look at the same time, one may take the worker for
         // one that runs.
         Some(Duration::from_nanos(time.saturating_sub(self.seen_cpu_time.swap(time, Ordering::Relaxed))))
@@ -186,7 +180,7 @@ impl SleepBinding {
     /// [`end_visit`](Self::end_visit).
     #[cold]
     pub(crate) fn bring_here(&self, policy: &WaitPolicy) -> bool {
-        let (Some(masks), Some(here)) = (self.movable(), affinity::current_cpu()) else { return false };
+        let (Some(masks), Some(here)) = (self.changing_masks(), affinity::current_cpu()) else { return false };
         let (mut given, here) = (self.given(), CpuMask::from_iter([here]));
         if self.is_guest() || !here.is_subset(&masks.unbound) || given.mask == here {
             return false;
@@ -210,7 +204,7 @@ impl SleepBinding {
     /// the call.
     #[cold]
     pub(crate) fn end_visit(&self, policy: &WaitPolicy) {
-        let Some(masks) = self.movable() else { return };
+        let Some(masks) = self.changing_masks() else { return };
         let mut given = self.given();
         let home = given.home.clone();
         if self.is_guest() && masks.restore(&mut given.mask, &home) {
@@ -264,7 +258,7 @@ mod tests {
         let run = move || {
             affinity::apply(&bound).unwrap();
             let binding = SleepBinding::default();
-            binding.begin(Some(bound.clone()), unbound.clone());
+            binding.begin(bound.clone(), unbound.clone());
             test(&binding, bound, unbound);
         };
         thread::scope(|scope| scope.spawn(run).join().unwrap());
@@ -301,7 +295,7 @@ mod tests {
     fn a_worker_whose_masks_are_the_same_keeps_its_binding() {
         on_bound_thread(|_, bound, _| {
             let binding = SleepBinding::default();
-            binding.begin(Some(bound.clone()), bound.clone());
+            binding.begin(bound.clone(), bound.clone());
             assert!(!binding.is_allowed() && !binding.unbind() && !binding.is_unbound());
             assert_eq!(binding.mask_of_others(), None);
         });
@@ -357,15 +351,14 @@ mod tests {
         on_bound_thread(|_, bound, unbound| {
             let (here, policy) = (CpuMask::from_iter(unbound.iter().next()), WaitPolicy::default());
             let by_program = SleepBinding::default();
-            by_program.begin(Some(bound.clone()), bound.clone());
+            by_program.begin(bound.clone(), bound.clone());
             assert_eq!(bring_to(&by_program, &policy, &here), (false, false, bound.clone()));
             assert_eq!(by_program.ran_since_last_call(), None);
-            assert_eq!(bring_to(&SleepBinding::default(), &policy, &here), (false, false, bound));
-            // A thread that hive has not bound at all has the mask of its process, and keeps it.
-            affinity::apply(&unbound).unwrap();
-            let free = SleepBinding::default();
-            free.begin(None, unbound.clone());
-            assert_eq!(bring_to(&free, &policy, &here), (true, false, unbound));
+            assert_eq!(
+                bring_to(&SleepBinding::default(), &policy, &here),
+                (false, false, bound),
+                "hive has not bound it"
+            );
         });
     }
 
