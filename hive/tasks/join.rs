@@ -1,12 +1,11 @@
 //! `join`: two closures, possibly at the same time. `Hive::join`, the free function `join` and, with `IN_POOL`,
 //! `PoolBee::join` call it on a thread that is a bee.
 //!
-//! The second closure is kept in the frame of the join, where only this bee finds it: by its join buffer, or by its
-//! list of linked joins, once the buffer is full. As a join begins, and as its first half has ended, the bee looks
-//! whether others have come to want work since the last offer. If so, it moves tasks from the buffer to the deque until
-//! that has one for each idle bee, the oldest first, because these are the largest in a recursion. It moves all that is
-//! linked as well if the buffer has too few, and in a task pool in any case. So a join that nobody helps with costs
-//! little more than the two calls.
+//! The second closure is kept in the frame of the join, where only this bee finds it, by its list of joins. As a join
+//! begins, and as its first half has ended, the bee looks whether others have come to want work since the last offer.
+//! If so, it moves second halves to the deque until that has one for each idle bee, the outermost first, because these
+//! are the largest in a recursion (`protocol/tasks/share_joins.rs`). So a join that nobody helps with costs little more
+//! than the two calls.
 //!
 //! The idea of not sharing what nobody asks for is that of lazy task creation. The crate chili has it too, with a
 //! heartbeat in place of the demand of idle bees.
@@ -50,13 +49,7 @@ where
         // SAFETY: the closures are not used again, and are forgotten.
         return unsafe { join_visible(context, &*a, &*b) };
     }
-    // These are two functions, not one: otherwise each stack frame of a deep recursion would be as large as the
-    // buffered way needs, even where the join is only linked.
-    if context.try_make_room(StackJob::<B, RB>::kind()) {
-        join_buffered::<false, _, _>(context, a, b)
-    } else {
-        join_linked(context, a, b)
-    }
+    join_linked::<false, _, _>(context, a, b)
 }
 
 /// `join` for closures that capture so much that they are not to be copied from one stack frame to the next.
@@ -83,9 +76,10 @@ where
 {
     // SAFETY: the caller gives `b` away. It lies on this stack; the task refers to it.
     let job = StackJob::new(unsafe { ptr::read(b) });
-    // SAFETY: as in `join_buffered`.
+    // SAFETY: the job stays where it is until its task has been taken back or its latch is set. One of the two happens
+    // below, also if `a` panics.
     let task = unsafe { job.make_task(context.team, context.id) };
-    // As in `join_buffered`.
+    // From here on other bees may run the task, so nothing may unwind this frame.
     let abort_guard = AbortOnUnwind::new("in a join");
     context.push_visible_join(task);
     context.begin_task();
@@ -117,91 +111,44 @@ where
     B: FnOnce(bool) -> RB + Send,
     RB: Send,
 {
-    if context.try_make_room(StackJob::<B, RB>::kind()) || context.share_joins_now() {
-        join_buffered::<true, _, _>(context, a, b)
-    } else {
-        join_linked(context, a, b)
-    }
-}
-
-/// Runs `a` on the calling thread while `b` is kept in the join buffer, or is shared with other bees, and then runs `b`
-/// as well if nobody has begun it.
-#[inline(never)]
-fn join_buffered<const AT_ONCE: bool, RA, RB: Send>(
-    context: &TaskContext<'_>,
-    a: impl FnOnce() -> RA,
-    b: impl FnOnce(bool) -> RB + Send,
-) -> (RA, RB) {
-    // `b` lies on this stack. The task refers to it.
-    let job = StackJob::new(b);
-    // SAFETY: the job stays where it is until its task has been taken back or its latch is set. One of the two happens
-    // below, also if `a` panics.
-    let task = unsafe { job.make_task(context.team, context.id) };
-    let kind = task.kind();
-    let number = context.join_buffer.push(task);
-    // From here on other bees may run the task, so nothing may unwind this frame.
-    let abort_guard = AbortOnUnwind::new("in a join");
-    if AT_ONCE {
-        context.share_joins_now();
-    } else {
-        context.share_joins_with_new(kind);
-    }
-    // Other bees may now be waiting for what this bee does.
-    context.begin_task();
-    let a = catch_unwind(AssertUnwindSafe(a));
-    // Most often `b` is still in the join buffer.
-    let is_reclaimed = context.join_buffer.reclaim(number);
-    let a = match a {
-        Ok(a) if is_reclaimed => a,
-        // Out of line, because the registers and the stack that this needs would be those of every join.
-        a => {
-            abort_guard.disarm();
-            return end_shared_or_panicked(context, &job, is_reclaimed, a);
-        }
-    };
-    // `a` has taken its time, and `b` may as well: share older joins that are kept, if bees are idle now.
-    context.share_joins();
-    // SAFETY: this bee owns the job, and it has taken the task back, so nobody else runs it.
-    let b = catch_unwind(AssertUnwindSafe(|| unsafe { job.take_work() }(false)));
-    context.end_task();
-    abort_guard.disarm();
-    match b {
-        Ok(b) => (a, b),
-        Err(panic) => drop_and_rethrow(panic, a),
-    }
+    join_linked::<true, _, _>(context, a, b)
 }
 
 /// Runs `a` on the calling thread while `b` lies in this frame, where the bee finds it if it is to be shared, and then
 /// runs `b` as well if nobody has begun it.
 #[inline(always)]
-fn join_linked<RA, RB: Send>(
+fn join_linked<const AT_ONCE: bool, RA, RB: Send>(
     context: &TaskContext<'_>,
     a: impl FnOnce() -> RA,
     b: impl FnOnce(bool) -> RB + Send,
 ) -> (RA, RB) {
     let job = LinkedJob::new(b);
+    // From here on the bee may share `b`, so nothing may unwind this frame.
+    let abort_guard = AbortOnUnwind::new("in a join");
     // SAFETY: the job stays where it is until it is unlinked below, also if `a` panics. Joins that are linked in `a`
     // are unlinked when they end, which is before `a` ends.
-    unsafe { context.linked_joins.link(job.link()) };
-    // From here on the bee may share `b`, so nothing may unwind this frame. That others may wait for this bee has been
-    // noted already: joins are linked when the buffer is full, so this one is inside of others.
-    let abort_guard = AbortOnUnwind::new("in a join");
+    unsafe { context.begin_join(job.link(), job.kind()) };
+    if AT_ONCE {
+        context.share_joins_now();
+    }
     let a = catch_unwind(AssertUnwindSafe(a));
-    let is_unlinked = context.linked_joins.unlink(job.link());
+    let is_unlinked = context.joins.unlink(&job.link);
     let a = match a {
         Ok(a) if is_unlinked => a,
+        // Out of line, because the registers and the stack that this needs would be those of every join.
         a => {
             abort_guard.disarm();
-            // Ended by the function below, as the task of a buffered join is.
-            context.begin_task();
+            context.count_join(&job.link);
             return end_shared_or_panicked(context, &job.job, is_unlinked, a);
         }
     };
-    // As in `join_buffered`.
+    // `a` has taken its time, and `b` may as well: share joins further out, if bees are idle now.
     context.share_joins();
-    abort_guard.disarm();
     // SAFETY: this bee owns the job, and it has made no task of it, so nobody else runs it.
-    match catch_unwind(AssertUnwindSafe(|| unsafe { job.job.take_work() }(false))) {
+    let b = catch_unwind(AssertUnwindSafe(|| unsafe { job.job.take_work() }(false)));
+    context.end_join(&job.link);
+    abort_guard.disarm();
+    match b {
         Ok(b) => (a, b),
         Err(panic) => drop_and_rethrow(panic, a),
     }

@@ -56,12 +56,6 @@ impl<F: FnOnce(bool) -> R + Send, R: Send> StackJob<F, R> {
         }
     }
 
-    /// The kind of the tasks of such jobs.
-    #[inline]
-    pub(crate) fn kind() -> usize {
-        Task::kind_of::<Self>()
-    }
-
     /// The task that runs this job of bee `owner` of `team`. Any bee may run it.
     ///
     /// # Safety
@@ -145,11 +139,11 @@ impl<F: FnOnce(bool) -> R + Send, R: Send> Run for StackJob<F, R> {
     }
 }
 
-/// The second half of a linked join (`protocol/tasks/linked_joins.rs`): a job, and the link of the join.
+/// The second half of a join in the bee's list (`protocol/tasks/linked_joins.rs`): a job, and the link of the join.
 // `make_task` is given the address of the link, which is that of the whole only if the link comes first.
 #[repr(C)]
 pub(crate) struct LinkedJob<F, R> {
-    link: JoinLink,
+    pub(crate) link: JoinLink,
     pub(crate) job: StackJob<F, R>,
 }
 
@@ -160,11 +154,17 @@ impl<F: FnOnce(bool) -> R + Send, R: Send> LinkedJob<F, R> {
         Self { link: JoinLink::new(Self::make_task), job: StackJob::new(work) }
     }
 
-    /// Its link.
+    /// Its link, as the list of joins wants it.
     #[inline]
     pub(crate) fn link(&self) -> *const JoinLink {
         // Not `&self.link`: through a pointer that is made of that, `make_task` could not get at the job.
         (&raw const *self).cast()
+    }
+
+    /// The kind of the task of its job.
+    #[inline]
+    pub(crate) fn kind(&self) -> usize {
+        Task::kind_of::<StackJob<F, R>>()
     }
 
     /// # Safety
@@ -201,10 +201,11 @@ mod tests {
             // SAFETY: the jobs stay where they are until the end of this function.
             unsafe { list.link(job.link()) };
         }
-        assert!(list.unlink(jobs[2].link()) && !list.is_empty());
+        assert!(list.unlink(&jobs[2].link) && !list.is_empty());
         let mut tasks = Vec::new();
-        list.take_all(&team, 0, |task| tasks.push(task));
-        assert!(list.is_empty() && !list.unlink(jobs[1].link()));
+        let mut take = |most| list.take_outermost(most, &team, 0, |task| tasks.push(task));
+        assert_eq!((take(0), take(1), take(usize::MAX), take(1)), (0, 1, 1, 0));
+        assert!(list.is_empty() && !list.unlink(&jobs[1].link) && !list.unlink(&jobs[0].link) && list.is_empty());
         assert!(tasks[0].is_of(&jobs[0].job) && tasks[1].is_of(&jobs[1].job) && tasks.len() == 2);
         tasks.into_iter().for_each(Task::run);
         // SAFETY: the tasks have been run.

@@ -10,7 +10,6 @@ pub(crate) mod deque_marks;
 pub(crate) mod fifo;
 pub(crate) mod held_credit;
 pub(crate) mod idle;
-pub(crate) mod join_buffer;
 pub(crate) mod latch;
 pub(crate) mod linked_joins;
 pub(crate) mod lone_queen;

@@ -1,23 +1,9 @@
-//! How a bee shares the second halves of its joins: they wait in its join buffer (`join_buffer.rs`) and in its list of
-//! linked joins (`linked_joins.rs`), where only the bee itself sees them, and are moved to its deque while there are
-//! bees with nothing to do.
+//! How a bee shares the second halves of its joins: they wait in its list of joins (`linked_joins.rs`), where only the
+//! bee itself sees them, and are moved to its deque while there are bees with nothing to do.
 
 use crate::protocol::tasks::task_context::TaskContext;
 
 impl TaskContext<'_> {
-    /// Whether the next join goes into the join buffer, and not into the list of linked joins. It does if the buffer
-    /// has room and no join is linked, so that all in the list are further in than all in the buffer. If some bee may
-    /// want work that has not been offered any of this kind, joins are shared first, which may make room.
-    #[inline]
-    pub(crate) fn try_make_room(&self, kind: usize) -> bool {
-        self.has_room() || (self.demand.is_unanswered_by(kind) && self.share_joins_with(0, kind) && self.has_room())
-    }
-
-    #[inline]
-    fn has_room(&self) -> bool {
-        self.linked_joins.is_empty() && !self.join_buffer.is_full()
-    }
-
     /// Shares as many tasks as there are bees with nothing to do, or more, unless all of these have been offered some
     /// and have not asked since. Returns whether any task was shared.
     #[inline]
@@ -25,32 +11,30 @@ impl TaskContext<'_> {
         self.demand.is_unanswered() && self.share_joins_with(0, self.demand.kind())
     }
 
-    /// The same for a join that has put a task of this kind into the buffer and is about to begin. It shares although
+    /// The same for a join whose second half makes a task of this kind, and which is about to begin. It shares although
     /// the demand is answered if the last offer was of another kind, or if this join is the outermost of its task: that
-    /// other tasks were too short for the others says nothing of this one. (The oldest in the buffer are shared all the
-    /// same, which may be others.)
+    /// other tasks were too short for the others says nothing of this one. (The outermost are shared all the same,
+    /// which may be others.)
     #[inline]
-    pub(crate) fn share_joins_with_new(&self, kind: usize) {
-        if self.demand.is_unanswered_by(kind) || self.is_outermost_in_task() {
+    pub(crate) fn share_joins_with_new(&self, kind: usize, is_outermost: bool) {
+        if self.demand.is_unanswered_by(kind) || is_outermost {
             self.share_joins_with(0, kind);
         }
     }
 
     /// The same, whether the demand is answered or not, and as if one bee at least had nothing to do: one that has only
-    /// just ended something is not counted yet. Returns whether the next join goes into the buffer.
-    pub(crate) fn share_joins_now(&self) -> bool {
-        self.share_joins_with(1, self.demand.kind()) && self.has_room()
+    /// just ended something is not counted yet.
+    pub(crate) fn share_joins_now(&self) {
+        self.share_joins_with(1, self.demand.kind());
     }
 
-    /// Moves tasks from the join buffer to the deque until the deque has one for each bee with nothing to do, and at
-    /// least `at_least`, or the buffer is empty. It moves the oldest first, which are the largest in a recursion.
-    ///
-    /// If these are too few, it moves the second halves of all linked joins as well: the work of such a recursion is
-    /// not in its outermost joins, and bees that take one half after another should not have to ask for each. In a task
-    /// pool it does so at once. (In a hive a thief would move half of them to its own deque, from where the owner would
+    /// Moves second halves to the deque until it has one task for each bee with nothing to do, and at least `at_least`,
+    /// or no half is left. It moves those of the outermost joins first, which are the largest in a recursion; and all,
+    /// if they are many, because bees that take one after another should not have to ask for each. In a task pool it
+    /// moves all in any case. (In a hive a thief would move half of them to its own deque, from where the owner would
     /// have to take most of them back: a recursion of 40 us loses a tenth by that.)
     ///
-    /// Returns whether it has moved any. `kind`: of which kind (`Task::kind`) the tasks are for which the demand
+    /// Returns whether it has moved any. `kind`: of which kind (`Task::kind_of`) the tasks are for which the demand
     /// is then answered.
     #[cold]
     fn share_joins_with(&self, at_least: u32, kind: usize) -> bool {
@@ -60,11 +44,10 @@ impl TaskContext<'_> {
         let wanted = if self.is_lone_queen() { 0 } else { idle_bees.saturating_sub(self.deque().len()) };
         // Until others are told of the tasks, a sleeper's own look (`is_wake_lost`) is not to count them as missed.
         let _in_flight = self.team.track_in_flight();
-        let oldest = (0..wanted).map_while(|_| self.join_buffer.pop_oldest());
-        let mut shared = oldest.map(|task| self.deque().push(task)).count();
-        if shared < wanted || (wanted > 0 && self.is_in_pool()) {
-            shared += self.move_linked_joins();
-        }
+        let shared = match wanted {
+            0 => 0,
+            _ => self.move_joins(if self.is_in_pool() { usize::MAX } else { wanted }),
+        };
         if shared > 0 {
             self.team.notify_of_jobs(shared.min(wanted) as u32, self.id, Some(self.mark));
         }
@@ -77,24 +60,22 @@ impl TaskContext<'_> {
         shared > 0
     }
 
-    /// Whether the bee is in the middle of a join whose second half is not shared.
-    pub(crate) fn keeps_joins(&self) -> bool {
-        !self.join_buffer.is_empty() || !self.linked_joins.is_empty()
+    /// Moves so many of the outermost second halves to the deque, if there are as many. Returns how many it has moved.
+    fn move_joins(&self, most: usize) -> usize {
+        self.joins.take_outermost(most, self.team, self.id, |task| self.deque().push(task))
     }
 
     /// Moves the second halves of all joins to the deque, for a bee that has nothing else to run, or before something
     /// else that is to be run before these. Returns whether there were any.
     pub(crate) fn share_all_joins(&self) -> bool {
-        if !self.keeps_joins() {
+        if self.joins.is_empty() {
             return false;
         }
-        let buffered = || std::iter::from_fn(|| self.join_buffer.pop_oldest());
         if self.is_alone_in_pool() || self.is_lone_queen() {
-            buffered().for_each(|task| self.push(task));
-            self.linked_joins.take_all(self.team, self.id, |task| self.push(task));
+            self.joins.take_outermost(usize::MAX, self.team, self.id, |task| self.push(task));
         } else {
             let _in_flight = self.team.track_in_flight();
-            let shared = buffered().map(|task| self.deque().push(task)).count() + self.move_linked_joins();
+            let shared = self.move_joins(usize::MAX);
             self.team.notify_of_jobs(shared as u32, self.id, Some(self.mark));
         }
         true
@@ -111,16 +92,6 @@ impl TaskContext<'_> {
             }
             find().or_else(|| if self.share_all_joins() { find() } else { None })
         })
-    }
-
-    /// Moves the second halves of all linked joins to the deque, the outermost first. Returns how many there were.
-    fn move_linked_joins(&self) -> usize {
-        let mut moved = 0;
-        self.linked_joins.take_all(self.team, self.id, |task| {
-            self.deque().push(task);
-            moved += 1;
-        });
-        moved
     }
 }
 
@@ -139,25 +110,42 @@ mod tests {
     use crate::sys::cpu_mask::CpuMask;
     use crate::sys::wait::WaitPolicy;
 
-    struct OneKind;
-    struct OtherKind;
-
-    #[expect(unsafe_code, reason = "takes a pointer")]
-    impl Run for OneKind {
-        unsafe fn run(_: *const Self) {}
+    /// A join whose second half is not run. Those with different numbers are of different kinds.
+    #[repr(C)]
+    struct Join<const KIND: u32 = 1> {
+        link: JoinLink,
     }
 
     #[expect(unsafe_code, reason = "takes a pointer")]
-    impl Run for OtherKind {
+    impl<const KIND: u32> Run for Join<KIND> {
         unsafe fn run(_: *const Self) {
-            unreachable!("no task is run here");
+            unreachable!("no task is run here, nor one of kind {KIND}");
         }
     }
 
-    #[expect(unsafe_code, reason = "erases the task's type")]
-    fn task<T: Run>(kind: &'static T) -> Task {
-        // SAFETY: it lives for ever, has no contents, and is not run.
-        unsafe { Task::new(kind) }
+    #[expect(unsafe_code, reason = "passes pointers, and erases the task's type")]
+    impl<const KIND: u32> Join<KIND> {
+        fn new() -> Self {
+            // SAFETY: in each test the join outlives its task, which is not run.
+            Self { link: JoinLink::new(|link, _, _| unsafe { Task::new(link.cast::<Self>()) }) }
+        }
+
+        fn begin(&self, context: &TaskContext<'_>) {
+            // SAFETY: in each test the join outlives the context's use of it, and the one that begins last ends first.
+            unsafe { context.begin_join((&raw const *self).cast(), Task::kind_of::<Self>()) };
+        }
+
+        /// Returns whether its second half is still there.
+        fn end(&self, context: &TaskContext<'_>) -> bool {
+            let is_there = context.joins.unlink(&self.link);
+            if is_there {
+                context.end_join(&self.link);
+            } else {
+                context.count_join(&self.link);
+                context.end_task();
+            }
+            is_there
+        }
     }
 
     fn team(sleep: Sleep, bees: u32) -> Team {
@@ -168,14 +156,13 @@ mod tests {
         team
     }
 
-    /// Begins a join whose second half is `task`, ends it, and returns how many halves were in the deque meanwhile. All
-    /// of them are taken back, as if the others had come too late.
-    fn offered(context: &TaskContext<'_>, task: Task) -> usize {
-        let kind = task.kind();
-        let number = context.join_buffer.push(task);
-        context.share_joins_with_new(kind);
+    /// Begins a join, ends it, and returns how many halves were in the deque meanwhile. All of them are taken back, as
+    /// if the others had come too late.
+    fn offered<const KIND: u32>(context: &TaskContext<'_>) -> usize {
+        let join = Join::<KIND>::new();
+        join.begin(context);
         let offered = std::iter::from_fn(|| context.deque().pop()).count();
-        context.join_buffer.reclaim(number);
+        join.end(context);
         offered
     }
 
@@ -184,7 +171,7 @@ mod tests {
         let team = team(Sleep::jec(), 2);
         let (queen, worker) = (TaskContext::new(&team, 0), TaskContext::new(&team, 1));
         queen.begin_task();
-        let join = || offered(&queen, task(&OneKind));
+        let join = || offered::<1>(&queen);
         assert_eq!(join(), 0, "nobody wants any");
         worker.begin_search();
         assert_eq!([join(), join(), join()], [1, 0, 0]);
@@ -203,30 +190,13 @@ mod tests {
         let team = team(Sleep::jec(), 2);
         let (queen, worker) = (TaskContext::new(&team, 0), TaskContext::new(&team, 1));
         worker.begin_search();
-        let one = || offered(&queen, task(&OneKind));
-        let other = || offered(&queen, task(&OtherKind));
+        let one = || offered::<1>(&queen);
+        let other = || offered::<2>(&queen);
         assert_eq!([one(), one()], [1, 1], "outermost");
         queen.begin_task();
         assert_eq!([one(), one(), other(), other(), one()], [0, 0, 1, 0, 1]);
         queen.end_task();
         assert_eq!([one(), other()], [1, 1]);
-    }
-
-    #[test]
-    fn a_join_of_another_kind_finds_room_in_a_full_buffer() {
-        let team = team(Sleep::jec(), 2);
-        let (queen, worker) = (TaskContext::new(&team, 0), TaskContext::new(&team, 1));
-        let [one, other] = [task(&OneKind).kind(), task(&OtherKind).kind()];
-        worker.begin_search();
-        queen.begin_task();
-        assert_eq!(offered(&queen, task(&OneKind)), 1);
-        while !queen.join_buffer.is_full() {
-            assert!(queen.try_make_room(one));
-            queen.join_buffer.push(task(&OneKind));
-        }
-        assert!(!queen.try_make_room(one));
-        assert!(queen.try_make_room(other) && !queen.join_buffer.is_full());
-        assert_eq!(queen.deque().len(), 1);
     }
 
     /// Only one of two bees that look for work clears the mark of a deque that its owner has emptied. The other one
@@ -237,7 +207,7 @@ mod tests {
         let [queen, hungry, other] = [0, 1, 2].map(|bee| TaskContext::new(&team, bee));
         queen.begin_task();
         hungry.begin_search();
-        let offered = || offered(&queen, task(&OneKind));
+        let offered = || offered::<1>(&queen);
         assert_eq!([offered(), offered()], [1, 0]);
         // A bee that wants no work, and so will not ask later.
         assert!(other.find_task_exhaustively().is_none());
@@ -255,92 +225,53 @@ mod tests {
         queen.end_task();
     }
 
-    /// A linked join, and its second half.
-    #[repr(C)]
-    struct Linked {
-        link: JoinLink,
-    }
-
-    #[expect(unsafe_code, reason = "takes a pointer")]
-    impl Run for Linked {
-        unsafe fn run(_: *const Self) {
-            unreachable!("no task is run here");
-        }
-    }
-
-    impl Linked {
-        #[expect(unsafe_code, reason = "erases the task's type")]
-        fn new() -> Self {
-            // SAFETY: in each test the join outlives its task, which is not run.
-            Self { link: JoinLink::new(|link, _, _| unsafe { Task::new(link.cast::<Self>()) }) }
-        }
-    }
-
-    /// Links joins, the outermost first.
-    #[expect(unsafe_code, reason = "passes a pointer")]
-    fn link_all(context: &TaskContext<'_>, joins: &[Linked]) {
-        // SAFETY: in each test the joins outlive the context's use of them.
-        joins.iter().for_each(|join| unsafe { context.linked_joins.link((&raw const *join).cast()) });
-    }
-
-    fn unlink(context: &TaskContext<'_>, join: &Linked) -> bool {
-        context.linked_joins.unlink((&raw const *join).cast())
-    }
-
     #[test]
-    fn joins_are_linked_while_the_buffer_is_full_or_others_are_linked() {
-        let team = team(Sleep::jec(), 2);
-        let queen = TaskContext::new(&team, 0);
-        let kind = task(&OneKind).kind();
-        let buffer = || queen.try_make_room(kind).then(|| queen.join_buffer.push(task(&OneKind)));
-        let buffered: Vec<_> = std::iter::from_fn(buffer).collect();
-        assert!(queen.join_buffer.is_full());
-        let joins = [Linked::new(), Linked::new()];
-        link_all(&queen, &joins);
-        assert!(buffered.iter().rev().all(|&number| queen.join_buffer.reclaim(number)));
-        assert!(!queen.try_make_room(kind), "a buffered join would be further in than these");
-        assert!(unlink(&queen, &joins[1]) && !queen.try_make_room(kind));
-        assert!(unlink(&queen, &joins[0]) && queen.try_make_room(kind));
-    }
-
-    #[test]
-    fn all_linked_joins_are_offered_when_the_buffer_has_too_few_the_outermost_first() {
+    fn the_outermost_joins_are_offered_first_and_one_for_each_time_that_a_bee_asks() {
         let team = team(Sleep::jec(), 2);
         let (queen, worker) = (TaskContext::new(&team, 0), TaskContext::new(&team, 1));
         queen.begin_task();
-        let numbers = [queen.join_buffer.push(task(&OneKind)), queen.join_buffer.push(task(&OneKind))];
-        let joins = [Linked::new(), Linked::new(), Linked::new()];
-        link_all(&queen, &joins);
+        let joins = [(); 5].map(|()| <Join>::new());
+        joins.iter().for_each(|join| join.begin(&queen));
         assert!(!queen.share_joins());
         worker.begin_search();
         let offer = || (queen.share_joins(), queen.deque().len());
-        // Those in the buffer come first, one for each time that the worker has taken one and asks again.
-        for _ in numbers {
+        for join in &joins[..3] {
             assert_eq!([offer(), offer()], [(true, 1), (false, 1)]);
-            assert!(queen.slot.queues.steal().is_some());
+            assert!(queen.slot.queues.steal().is_some_and(|task| task.is_of(&raw const *join)));
             team.sleep.ask();
         }
-        assert_eq!([offer(), offer()], [(true, 3), (false, 3)]);
-        assert!(queen.slot.queues.steal().is_some_and(|task| task.is_of(&raw const joins[0])));
-        assert!(queen.deque().pop().is_some_and(|task| task.is_of(&raw const joins[2])));
-        assert!(joins.iter().rev().all(|join| !unlink(&queen, join)));
-        assert!(numbers.iter().rev().all(|&number| !queen.join_buffer.reclaim(number)));
-        assert!(!queen.keeps_joins());
+        let inner = <Join>::new();
+        inner.begin(&queen);
+        assert!(queen.slot.queues.steal().is_some_and(|task| task.is_of(&raw const joins[3])));
+        assert!(inner.end(&queen) && joins[4].end(&queen) && queen.joins.is_empty());
+        assert!(joins[..4].iter().rev().all(|join| !join.end(&queen)));
         queen.end_task();
+        assert!(!queen.is_waited_for());
+    }
+
+    #[test]
+    fn of_very_many_joins_all_are_offered_at_once() {
+        let team = team(Sleep::jec(), 2);
+        let (queen, worker) = (TaskContext::new(&team, 0), TaskContext::new(&team, 1));
+        let joins: Vec<_> = (0..100).map(|_| <Join>::new()).collect();
+        joins.iter().for_each(|join| join.begin(&queen));
+        worker.begin_search();
+        assert!(queen.share_joins() && queen.joins.is_empty());
+        assert_eq!(queen.deque().len(), joins.len());
+        assert!(joins.iter().rev().all(|join| !join.end(&queen)));
+        assert!(queen.joins.is_empty() && !queen.is_waited_for());
     }
 
     #[test]
     fn who_has_nothing_else_to_run_comes_to_all_halves_the_innermost_first() {
         let team = team(Sleep::jec(), 1);
         let queen = TaskContext::new(&team, 0);
-        queen.join_buffer.push(task(&OneKind));
-        let joins = [Linked::new(), Linked::new()];
-        link_all(&queen, &joins);
-        assert!(queen.keeps_joins() && queen.share_all_joins() && !queen.share_all_joins());
+        let joins = [(); 3].map(|()| <Join>::new());
+        joins.iter().for_each(|join| join.begin(&queen));
+        assert!(queen.share_all_joins() && !queen.share_all_joins());
         let mut own = std::iter::from_fn(|| queen.deque().pop());
-        assert!(own.next().is_some_and(|task| task.is_of(&raw const joins[1])));
-        assert!(own.next().is_some_and(|task| task.is_of(&raw const joins[0])));
-        assert!(own.next().is_some_and(|half| half.kind() == task(&OneKind).kind()) && own.next().is_none());
+        assert!(joins.iter().rev().all(|join| own.next().is_some_and(|task| task.is_of(&raw const *join))));
+        assert!(joins.iter().rev().all(|join| !join.end(&queen)));
     }
 
     #[test]
@@ -350,12 +281,26 @@ mod tests {
         let queen = &contexts[0];
         contexts[1..].iter().for_each(TaskContext::begin_search);
         queen.begin_task();
-        let begin = || {
-            queen.join_buffer.push(task(&OneKind));
-            queen.share_joins_with_new(task(&OneKind).kind());
+        let joins = [(); 3].map(|()| <Join>::new());
+        let offered = joins.each_ref().map(|join| {
+            join.begin(queen);
             queen.deque().len()
-        };
-        assert_eq!([begin(), begin(), begin()], [1, 2, 2]);
+        });
+        assert_eq!(offered, [1, 2, 2]);
+    }
+
+    /// A task that is run in the middle of another one's join has an outermost join of its own.
+    #[test]
+    fn the_outermost_join_of_each_task_is_offered() {
+        let team = team(Sleep::jec(), 2);
+        let (queen, worker) = (TaskContext::new(&team, 0), TaskContext::new(&team, 1));
+        worker.begin_search();
+        let outer = <Join>::new();
+        outer.begin(&queen);
+        assert!(queen.deque().pop().is_some());
+        queen.run_as_task(|| assert_eq!([offered::<1>(&queen), offered::<1>(&queen)], [1, 1]));
+        assert_eq!(offered::<1>(&queen), 0);
+        assert!(!outer.end(&queen) && !queen.is_waited_for());
     }
 
     #[test]
@@ -363,8 +308,8 @@ mod tests {
         let team = team(Sleep::tickle(), 2);
         let (queen, worker) = (TaskContext::new(&team, 0), TaskContext::new(&team, 1));
         queen.begin_task();
-        assert_eq!(offered(&queen, task(&OneKind)), 0);
+        assert_eq!(offered::<1>(&queen), 0);
         worker.begin_search();
-        assert_eq!([(); 3].map(|()| offered(&queen, task(&OneKind))), [1; 3]);
+        assert_eq!([(); 3].map(|()| offered::<1>(&queen)), [1; 3]);
     }
 }

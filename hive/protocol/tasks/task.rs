@@ -65,16 +65,11 @@ impl Task {
         }
     }
 
-    /// The kind of the tasks that `new` makes of a `*const T`.
+    /// What tells the tasks that `new` makes of a `*const T` from others, mostly: the function that runs them, which is
+    /// made for a type.
     #[inline(always)]
     pub(crate) fn kind_of<T: Run>() -> usize {
         Self::run_as::<T> as RunTask as usize
-    }
-
-    /// What tells tasks of one kind from others, mostly: the function that runs them, which is made for a type.
-    #[inline(always)]
-    pub(crate) fn kind(&self) -> usize {
-        self.run as usize
     }
 
     /// Whether this is the task that `new` has made of `this`. Neither has been run yet, so what they point to lives.

@@ -1,5 +1,5 @@
-//! The task context: what a bee needs to run tasks on its own thread. It has the bee's end of its deque and the join
-//! buffer, runs tasks, and waits for latches. A worker has one for its whole life (`Shared::run_worker`); a thread in
+//! The task context: what a bee needs to run tasks on its own thread. It has the bee's end of its deque and its
+//! joins, runs tasks, and waits for latches. A worker has one for its whole life (`Shared::run_worker`); a thread in
 //! the queen's place has one while it runs tasks (`tasks/enter.rs`). How a bee looks for a task is in `search.rs`, and
 //! how a bee without work falls asleep is in `idle.rs`. The steps are described in `docs/sleep.md`.
 
@@ -8,9 +8,8 @@ use std::cell::Cell;
 use crate::protocol::tasks::demand::Demand;
 use crate::protocol::tasks::deque_marks::DequeMark;
 use crate::protocol::tasks::held_credit::HeldCredit;
-use crate::protocol::tasks::join_buffer::JoinBuffer;
 use crate::protocol::tasks::latch::Latch;
-use crate::protocol::tasks::linked_joins::LinkedJoins;
+use crate::protocol::tasks::linked_joins::{JoinLink, LinkedJoins};
 use crate::protocol::tasks::pool_rules::PoolRules;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::worker::slot::{Slot, SlotState, TaskPhase};
@@ -28,10 +27,8 @@ pub(crate) struct TaskContext<'c> {
     deque: Option<Worker<Task>>,
     /// The mark that tells others that there may be tasks in the deque.
     pub(super) mark: DequeMark<'c>,
-    /// The second halves of joins that no other bee has asked for yet.
-    pub(crate) join_buffer: JoinBuffer,
-    /// The joins further in than those in the buffer.
-    pub(crate) linked_joins: LinkedJoins,
+    /// The joins that the bee is in the middle of, but for those that are visible to all as they begin.
+    pub(crate) joins: LinkedJoins,
     /// What the bee knows of the others' demand for joins.
     pub(super) demand: Demand<'c>,
     /// The rules of the task pool that the team belongs to. None: the team is that of a hive.
@@ -52,9 +49,8 @@ pub(crate) struct TaskContext<'c> {
     /// Whether the bee has done its first wait on its semaphore, or needs none. A worker is hired PARKED, and until
     /// that wait its semaphore may hold the permit of its first wake. It must take that permit before it blocks again.
     pub(super) is_past_first_wake: Cell<bool>,
-    /// How many tasks, and joins whose second half is buffered or shared, the bee is in the middle of. A linked join
-    /// counts only from the end of its first half on, if it has been shared by then: while the first of them was linked
-    /// the buffer was full, so there are others further out that count.
+    /// How many tasks and joins the bee is in the middle of. Of the joins of a task that are linked, only the outermost
+    /// counts, and each that has been shared from the end of its first half on.
     depth: Cell<u32>,
     /// What `depth` was as the task in hand began; 0: the bee is in none.
     depth_of_task: Cell<u32>,
@@ -83,8 +79,7 @@ impl<'c> TaskContext<'c> {
             slot,
             deque: Some(slot.queues.acquire_deque()),
             mark: team.deque_marks.mark_of(id),
-            join_buffer: JoinBuffer::default(),
-            linked_joins: LinkedJoins::new(),
+            joins: LinkedJoins::new(),
             demand: team.sleep.demand(),
             pool_rules: team.fixed.pool_rules,
             visible_levels_left: Cell::new(team.fixed.pool_rules.map_or(0, |rules| rules.visible_levels)),
@@ -149,10 +144,47 @@ impl<'c> TaskContext<'c> {
         self.depth.set(self.depth.get() - 1);
     }
 
-    /// Whether the bee is in the middle of no join that the task in hand has begun.
+    /// Links a join that is about to begin its first half, and shares it if others want work. `kind`: that of the task
+    /// of its second half. Nothing may unwind between this and `end_join`.
+    ///
+    /// # Safety
+    /// As for [`LinkedJoins::link`].
     #[inline(always)]
-    pub(super) fn is_outermost_in_task(&self) -> bool {
-        self.depth.get() == self.depth_of_task.get()
+    #[expect(unsafe_code, reason = "passes on what the caller promises")]
+    pub(crate) unsafe fn begin_join(&self, link: *const JoinLink, kind: usize) {
+        // SAFETY: as the caller promises.
+        unsafe { self.joins.link(link) };
+        // SAFETY: it has just been linked.
+        if self.joins.is_outermost_in_task(unsafe { &*link }) {
+            self.begin_outermost_join(kind);
+        } else {
+            self.share_joins_with_new(kind, false);
+        }
+    }
+
+    #[cold]
+    fn begin_outermost_join(&self, kind: usize) {
+        // If it is in visible joins, these count already.
+        let is_outermost = self.depth.get() == self.depth_of_task.get();
+        self.begin_task();
+        self.share_joins_with_new(kind, is_outermost);
+    }
+
+    /// Notes the end of a join that was not shared.
+    #[inline(always)]
+    pub(crate) fn end_join(&self, link: &JoinLink) {
+        if self.joins.is_outermost_in_task(link) {
+            self.end_task();
+        }
+    }
+
+    /// Has a join count whose first half has ended, and which has been shared or has panicked. `end_task` notes its
+    /// end.
+    #[inline]
+    pub(crate) fn count_join(&self, link: &JoinLink) {
+        if !self.joins.is_outermost_in_task(link) {
+            self.begin_task();
+        }
     }
 
     /// Whether others may be waiting for what the bee is in the middle of. For a worker they always may.
@@ -206,8 +238,9 @@ impl<'c> TaskContext<'c> {
     pub(crate) fn run_as_task(&self, work: impl FnOnce()) {
         self.slot.phase.set(TaskPhase::InTask);
         self.begin_task();
-        let outer = self.depth_of_task.replace(self.depth.get());
+        let (outer, outside) = (self.depth_of_task.replace(self.depth.get()), self.joins.begin_task());
         work();
+        self.joins.end_task(outside);
         self.depth_of_task.set(outer);
         self.end_task();
         self.slot.phase.set(TaskPhase::Idle);
@@ -239,12 +272,13 @@ impl<'c> TaskContext<'c> {
         self.slot.counters.increment(Counter::Tasks);
         self.slot.phase.set(TaskPhase::InTask);
         self.begin_task();
-        let outer = self.depth_of_task.replace(self.depth.get());
+        let (outer, outside) = (self.depth_of_task.replace(self.depth.get()), self.joins.begin_task());
         let steal = self.steal_pacing.begin_task();
         self.team.run_recorded(self.id, || task.run_on_bee(&self.held_credit));
         if let Some(steal) = steal {
             self.steal_pacing.learn(steal);
         }
+        self.joins.end_task(outside);
         self.depth_of_task.set(outer);
         self.end_task();
         // If the process was forked in the task, the child ends here.

@@ -86,7 +86,7 @@ impl<'c> TaskContext<'c> {
 
     /// Whether the bee has tasks that wait to be run: in its own deque, or second halves of its joins.
     pub(crate) fn has_pending_tasks(&self) -> bool {
-        !self.deque().is_empty() || self.keeps_joins()
+        !self.deque().is_empty() || !self.joins.is_empty()
     }
 
     /// Whether tasks wait in the bee's own queues.

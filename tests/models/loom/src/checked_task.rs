@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::data::Datum;
 use crate::hive::Hive;
+use crate::protocol::tasks::linked_joins::{JoinLink, MakeTask};
 use crate::protocol::tasks::task::{Run, Task};
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::sync::Semaphore;
@@ -83,5 +84,34 @@ impl Run for CheckedTaskState {
         }
         shared.runs.set(shared.runs.get() + 1);
         shared.done.post();
+    }
+}
+
+/// A join whose second half is a checked task.
+#[repr(C)]
+pub(crate) struct CheckedJoin {
+    link: JoinLink,
+    pub(crate) second_half: CheckedTask,
+}
+
+#[expect(unsafe_code, reason = "passes pointers")]
+impl CheckedJoin {
+    /// A join that has not begun.
+    pub(crate) fn new(second_half: CheckedTask) -> Self {
+        // SAFETY: the link is the first part of a join that goes on, since a model ends it before it drops it.
+        let make_task: MakeTask = |link, _, _| unsafe { &*link.cast::<Self>() }.second_half.task();
+        Self { link: JoinLink::new(make_task), second_half }
+    }
+
+    /// Links the join, whose first half begins, on the bee of `hand`. It stays where it is until it is unlinked, and
+    /// those that are linked meanwhile are unlinked before it.
+    pub(crate) fn link(&self, hand: &TaskContext<'_>) {
+        // SAFETY: as the caller promises.
+        unsafe { hand.joins.link((&raw const *self).cast()) };
+    }
+
+    /// Unlinks it, as its first half has ended. Returns whether the second half has not been shared.
+    pub(crate) fn unlink(&self, hand: &TaskContext<'_>) -> bool {
+        hand.joins.unlink(&self.link)
     }
 }

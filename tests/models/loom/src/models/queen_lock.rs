@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::Model;
 use crate::checked_region::CheckedRegion;
-use crate::checked_task::CheckedTask;
+use crate::checked_task::{CheckedJoin, CheckedTask};
 use crate::data::Datum;
 use crate::hive::{Hive, OtherThread, PARK, SPIN, SPIN_THEN_PARK};
 use crate::protocol::QueenGuard;
@@ -153,16 +153,17 @@ fn join_beside_region() {
 fn join_as_queen(hive: &Hive, lock: QueenGuard<'_>) {
     let hand = TaskContext::for_queen(&hive.team, lock);
     let latch = Arc::new(Latch::default());
-    let (half, task) = CheckedTask::with_body({
+    let (half, _) = CheckedTask::with_body({
         let (team, latch) = (Arc::clone(&hive.team), Arc::clone(&latch));
         // SAFETY: this closure keeps the latch alive.
         move || unsafe { team.set_latch(Arc::as_ptr(&latch), 0) }
     });
-    let number = hand.join_buffer.push(task);
+    let join = CheckedJoin::new(half);
+    join.link(&hand);
     hand.share_joins_now();
-    if hand.join_buffer.reclaim(number) || hand.reclaim_or_wait(half.job(), &latch) {
-        half.task().run();
+    if join.unlink(&hand) || hand.reclaim_or_wait(join.second_half.job(), &latch) {
+        join.second_half.task().run();
     }
-    half.wait();
+    join.second_half.wait();
     hand.inject_remaining();
 }

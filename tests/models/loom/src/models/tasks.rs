@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use super::Model;
 use crate::checked_region::CheckedRegion;
-use crate::checked_task::CheckedTask;
+use crate::checked_task::{CheckedJoin, CheckedTask};
 use crate::data::Datum;
 use crate::exploration;
 use crate::hive::{Hive, OtherThread, PARK, SPIN};
@@ -520,14 +520,15 @@ fn wake_range(sleep: Protocol) {
     let hive = Hive::with_tasks(3, 3, PARK, sleep());
     (0..2).for_each(|_| loom::thread::yield_now());
     let hand = TaskContext::new(&hive.team, 0);
-    let kept = mutually_waiting_tasks().map(|(errand, task)| (hand.join_buffer.push(task), errand));
+    let joins = mutually_waiting_tasks().map(|(errand, _)| CheckedJoin::new(errand));
+    joins.iter().for_each(|join| join.link(&hand));
     hand.share_joins();
-    for (number, errand) in kept.iter().rev() {
-        if hand.join_buffer.reclaim(*number) {
-            hand.push(errand.task());
+    for join in joins.iter().rev() {
+        if join.unlink(&hand) {
+            hand.push(join.second_half.task());
         }
     }
-    kept.into_iter().for_each(|(_, errand)| errand.wait());
+    joins.into_iter().for_each(|join| join.second_half.wait());
     drop(hand);
     hive.end();
 }
