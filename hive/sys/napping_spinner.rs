@@ -59,6 +59,12 @@ impl NappingSpinner<'_> {
         !self.spinner.spin_once() && self.nap_if_due()
     }
 
+    /// See [`Spinner::time_waited`].
+    #[inline(always)]
+    pub(crate) fn time_waited(&self) -> Option<Duration> {
+        self.spinner.time_waited()
+    }
+
     /// Naps, unless the wait has to yield for longer before its first nap. Returns whether it has napped.
     #[cold]
     fn nap_if_due(&mut self) -> bool {

@@ -300,6 +300,7 @@ impl<'c> RegionContext<'c> {
         mut condition: impl FnMut() -> bool,
         mut after_nap: impl FnMut(),
     ) -> Result<(), BarrierError> {
+        let mut look_after = self.team.look_after_others(self.runner, self.own_group());
         // Several polls of the condition come before each check of the poison and of the spin time, because the
         // condition is often a hand-over from bee to bee, which every extra step delays.
         while !(0..POLLS_BETWEEN_CHECKS).any(|_| poll_condition(&mut condition)) {
@@ -310,6 +311,8 @@ impl<'c> RegionContext<'c> {
             // a waiter that has polled for long does not block, but naps.
             if spinner.spin_or_nap() {
                 after_nap();
+            } else if let Some(waited) = spinner.time_waited() {
+                look_after(waited);
             }
         }
         Ok(())

@@ -4,7 +4,8 @@
 //! whether one of them stands still although it is not asleep. If so, it brings that worker to its own CPU, and yields
 //! to it. The worker goes back to its own CPU when it has to wait itself. See `docs/unbound-sleep.md`.
 //!
-//! The waits at barriers and at the ends of regions (`region/led_groups.rs`) call this, and the main loop.
+//! The waits at barriers and at the ends of regions (`region/led_groups.rs`) call this, those for turns and signals
+//! (`region/region_context.rs`), and the main loop.
 
 use std::time::Duration;
 

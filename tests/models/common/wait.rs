@@ -139,6 +139,10 @@ impl NappingSpinner<'_> {
         }
         is_over
     }
+
+    pub(crate) fn time_waited(&self) -> Option<Duration> {
+        self.spinner.time_waited()
+    }
 }
 
 /// In a model the time of polling is fixed, and there is nothing to learn but whether a worker has slept.
