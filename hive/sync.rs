@@ -30,7 +30,7 @@ pub(crate) use crate::sys::asymmetric_fence::{
 };
 pub(crate) use crate::sys::back_off::BackOff;
 pub(crate) use crate::sys::changed_words::copy_changed_words;
-pub(crate) use crate::sys::clock::{nanos, nanos_since};
+pub(crate) use crate::sys::clock::nanos;
 pub(crate) use crate::sys::float_mode::FloatMode;
 pub(crate) use crate::sys::napping_spinner::NappingSpinner;
 pub(crate) use crate::sys::part_time::PartTime;

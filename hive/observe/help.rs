@@ -45,9 +45,6 @@ struct Words {
     gains: AtomicU64,
     /// The number of the last loop to which a worker did not come that was present.
     missed_in: AtomicU64,
-    /// For how long the queen has waited, at the end of the last loop, for workers that had begun their parts when she
-    /// looked who has; 0 if she did not look.
-    waited: AtomicU64,
 }
 
 impl Help {
@@ -86,7 +83,6 @@ impl Help {
         words.number.store(words.number.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         words.gain_of_last.store(gain, Ordering::Relaxed);
         words.gains.store(words.gains.load(Ordering::Relaxed).saturating_add(gain), Ordering::Relaxed);
-        words.waited.store(0, Ordering::Relaxed);
     }
 
     /// Enters into the account that help has cost the last loop `lost` nanoseconds, or has gained it `gained`; and what
@@ -109,19 +105,6 @@ impl Help {
         let pause = uncovered.saturating_mul(TIMES_OF_LOSS).max(2 * last_pause).min(LONGEST);
         self.0.last_pause.store(pause, Ordering::Relaxed);
         self.0.alone_until.store(clock::nanos() + pause, Ordering::Relaxed);
-    }
-
-    /// Says that the queen has waited so long at the end of a loop.
-    #[cold]
-    pub(crate) fn note_wait(&self, nanos: u64) {
-        self.0.waited.store(nanos, Ordering::Relaxed);
-    }
-
-    /// How long she has waited at the end of the last loop, if she has looked who has begun.
-    #[inline(always)]
-    pub(crate) fn take_wait(&self) -> Option<u64> {
-        let waited = self.0.waited.load(Ordering::Relaxed);
-        (waited > 0).then(|| self.0.waited.swap(0, Ordering::Relaxed))
     }
 }
 
@@ -166,21 +149,19 @@ impl<'h> HelpOfLoop<'h> {
         self.nanos_of_parts += clock::nanos_since(begin);
     }
 
-    /// Enters the loop into the account, if it has missed a worker. Returns the time.
-    pub(crate) fn end(self) -> u64 {
-        let now = clock::nanos();
+    /// Enters the loop into the account, if it has missed a worker.
+    pub(crate) fn end(self) {
         if self.is_missed || (self.was_missed && self.parts > 0) {
             let number = self.help.0.number.load(Ordering::Relaxed);
             // Of several leaders only the first counts, because they look at the same time.
             if self.help.0.missed_in.swap(number, Ordering::Relaxed) != number {
                 let until_late = if self.some_asleep { 0 } else { NANOS_UNTIL_LATE };
-                let looked = now.saturating_sub(self.begin).saturating_sub(self.nanos_of_parts);
+                let looked = clock::nanos_since(self.begin).saturating_sub(self.nanos_of_parts);
                 let gain = self.help.0.gain_of_last.load(Ordering::Relaxed);
                 let gained = gain.saturating_mul(self.have_come) / (self.have_come + self.parts).max(1);
                 self.help.settle(until_late + looked, gained);
             }
         }
-        now
     }
 }
 
@@ -271,15 +252,5 @@ mod tests {
         loop_.note_worker();
         loop_.end();
         assert!(help.time_if_unwanted().is_none(), "100 us cover a look");
-    }
-
-    #[test]
-    fn a_wait_is_told_once_and_of_the_last_loop_only() {
-        let help = Help::new();
-        help.note_wait(5);
-        assert_eq!((help.take_wait(), help.take_wait()), (Some(5), None));
-        help.note_wait(5);
-        help.begin_loop(0);
-        assert_eq!(help.take_wait(), None);
     }
 }

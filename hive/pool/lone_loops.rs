@@ -132,7 +132,6 @@ impl Shared {
         if let Some(woken_at) = woken_at {
             self.learn_from_part(call, woken_at);
         }
-        self.learn_from_wait(call);
         outcome
     }
 
@@ -174,28 +173,6 @@ impl Shared {
             // It cannot have gained more, whatever was measured.
             let alone = alone.min(took.saturating_mul(call.bees.into()));
             self.team.help.settle(took.saturating_sub(alone), alone.saturating_sub(took));
-        }
-    }
-
-    /// Learns from how long the caller has waited at the end of a loop.
-    #[inline(always)]
-    fn learn_from_wait(&self, call: LoopCall) {
-        if let Some(waited) = self.team.help.take_wait() {
-            self.judge_wait(call, waited);
-        }
-    }
-
-    /// The same if she has waited for parts that workers had begun when she looked who has. It may be because the parts
-    /// are not equally long, so it counts as lost only if it was longer than the whole loop takes on one thread, or
-    /// than four times that if it is a guess; and not if it is too short to matter.
-    #[cold]
-    fn judge_wait(&self, call: LoopCall, waited: u64) {
-        let longest = match self.loop_costs.measured(call.size) {
-            Some(alone) => Some(alone),
-            None => self.loop_costs.expected(call.size).map(|guess| guess.saturating_mul(4)),
-        };
-        if longest.is_some_and(|longest| waited > longest.max(NANOS_OF_WAKING / 8)) {
-            self.team.help.settle(waited, 0);
         }
     }
 
@@ -247,7 +224,6 @@ impl Shared {
             // on the whole team.
             with_abort_in_child(|| self.run_alone(body));
         }
-        self.learn_from_wait(call);
         match begin {
             Some(begin) => self.loop_costs.record(call.size, clock::nanos_since(begin)),
             None if deadline.has_passed() => self.loop_costs.record(call.size, NANOS_OF_WAKING),

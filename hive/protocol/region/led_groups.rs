@@ -23,7 +23,7 @@ use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::shape::{MAX_LEVELS, Shape};
 use crate::protocol::region::stand_in::LentBody;
 use crate::protocol::region::start_line::StartLine;
-use crate::sync::{Activity, nanos_since};
+use crate::sync::Activity;
 
 /// The groups that a bee leads, with the base counts of their barriers. A worker owns its own; the queen's is the value
 /// that the queen lock protects.
@@ -205,19 +205,11 @@ impl Team {
         mut body: Option<LentBody<'_>>,
     ) -> RegionEnd {
         let view = part.view(region.barriers_passed());
-        let mut waits_since = None;
         let mut wait = || {
             let is_poisoned = || self.poison.is_set_for(region.epoch);
-            let stand_in =
-                || body.take().map(|body| waits_since = Some(self.stand_in(region, part, some_asleep, body))).is_some();
+            let stand_in = || body.take().map(|body| self.stand_in(region, part, some_asleep, body)).is_some();
             let (slot, look_after) = (self.slot(region.id), self.look_after_others(region.id, part));
-            let end =
-                part.barrier.wait_for_end(&view, slot, self.policy(), some_asleep, is_poisoned, (stand_in, look_after));
-            // Who was asleep comes late for another reason.
-            if let Some(since) = waits_since.take().filter(|_| region.id == 0 && !some_asleep) {
-                self.help.note_wait(nanos_since(since));
-            }
-            end
+            part.barrier.wait_for_end(&view, slot, self.policy(), some_asleep, is_poisoned, (stand_in, look_after))
         };
         match wait() {
             RegionEnd::Mismatch => {

@@ -66,8 +66,7 @@ impl Team {
     /// Runs the parts of those workers of `part`'s group that are away, on the thread of the group's leader, whose
     /// region is `leader` and whose own part has ended.
     ///
-    /// `some_asleep`: some workers were asleep as the region was started. Returns when it has done so, as
-    /// `sys/clock.rs` has it.
+    /// `some_asleep`: some workers were asleep as the region was started.
     #[cold]
     pub(crate) fn stand_in(
         &self,
@@ -75,7 +74,7 @@ impl Team {
         part: &GroupPart<'_>,
         some_asleep: bool,
         body: LentBody<'_>,
-    ) -> u64 {
+    ) {
         let others = &self.fixed.shape.bees_of(part.group_id)[1..part.bees as usize];
         let begin = nanos();
         // The log of a traced hive says only that the leader is at the end of its own part.
@@ -95,7 +94,7 @@ impl Team {
             }
         }
         self.show_activity(leader.id, Activity::AtRegionEnd);
-        help.end()
+        help.end();
     }
 
     /// Runs the part of worker `id`, which has been excused, and of those that it leads.

@@ -7,8 +7,6 @@ impl Help {
     pub(crate) fn new() -> Self {
         Self
     }
-
-    pub(crate) fn note_wait(&self, _: u64) {}
 }
 
 pub(crate) struct HelpOfLoop;
@@ -22,15 +20,9 @@ impl HelpOfLoop {
 
     pub(crate) fn note_part(&mut self, _: u64) {}
 
-    pub(crate) fn end(self) -> u64 {
-        0
-    }
+    pub(crate) fn end(self) {}
 }
 
 pub(crate) fn nanos() -> u64 {
-    0
-}
-
-pub(crate) fn nanos_since(_: u64) -> u64 {
     0
 }

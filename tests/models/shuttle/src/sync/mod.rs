@@ -22,7 +22,7 @@ pub(crate) use std::sync::atomic::{AtomicPtr, Ordering};
 pub(crate) use crate::observe::activity::{Activity, ActivityCell, BeeState, Snapshot};
 pub(crate) use crate::observe::cold_parts::{ColdParts, PartTime};
 pub(crate) use crate::observe::counters::{BeeCounters, Counter};
-pub(crate) use crate::observe::help::{Help, HelpOfLoop, nanos, nanos_since};
+pub(crate) use crate::observe::help::{Help, HelpOfLoop, nanos};
 pub(crate) use crate::observe::in_flight::InFlight;
 pub(crate) use crate::observe::trace::event::{Event, EventKind};
 pub(crate) use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
