@@ -108,7 +108,7 @@ fn others_take_part_in_a_small_tree() {
 }
 
 /// A chain: each join's first half is the rest of it. The bee that becomes idle when the queen has come to its end,
-/// deep inside of all joins, gets the halves that the buffer has no room for as well.
+/// deep inside of all joins, gets all of their second halves.
 #[test]
 fn all_halves_of_a_chain_of_joins_are_shared_with_a_bee_that_becomes_idle_late() {
     const LEVELS: usize = 100;

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::sys::affinity::{self, CallError, OtherThread};
+use crate::sys::clock;
 use crate::sys::cpu_mask::CpuMask;
 use crate::sys::wait::WaitPolicy;
 
@@ -23,6 +24,8 @@ pub(crate) struct SleepBinding {
     state: AtomicU32,
     /// How long the thread had been on a CPU when a thread that waits for it looked last, in nanoseconds.
     seen_cpu_time: AtomicU64,
+    /// When that was, as `clock` has it.
+    seen_at: AtomicU64,
 }
 
 /// The thread is unbound. The worker says so before it sleeps. The thread that wakes it, or a shrink that parks it, may
@@ -165,14 +168,16 @@ impl SleepBinding {
         is_bound
     }
 
-    /// For how long the thread has been on a CPU since the last call. None: that cannot be known, or nobody may move
-    /// the thread. The thread must not have ended.
+    /// For how long the thread has been on a CPU since the last call, by whichever thread, and how long ago that was.
+    /// None: that cannot be known, or nobody may move the thread. The thread must not have ended.
     #[cold]
-    pub(crate) fn ran_since_last_call(&self) -> Option<Duration> {
-        let time = self.changing_masks()?.thread.cpu_time()?.as_nanos() as u64;
-        // Relaxed: a number, which only this reads. If two threads look at the same time, one may take the worker for
-        // one that runs.
-        Some(Duration::from_nanos(time.saturating_sub(self.seen_cpu_time.swap(time, Ordering::Relaxed))))
+    pub(crate) fn ran_since_last_call(&self) -> Option<(Duration, Duration)> {
+        let (ran, now) = (self.changing_masks()?.thread.cpu_time()?.as_nanos() as u64, clock::nanos());
+        // Relaxed, both: numbers, which only this reads. If two threads call this at the very same time, one may get
+        // numbers that do not belong together, and take the worker for one that stands still, or that does not.
+        let since =
+            |last: &AtomicU64, now: u64| Duration::from_nanos(now.saturating_sub(last.swap(now, Ordering::Relaxed)));
+        Some((since(&self.seen_cpu_time, ran), since(&self.seen_at, now)))
     }
 
     /// Moves the thread, which has lost its CPU, to that of the caller, who waits for it as `policy` says. Returns
@@ -371,12 +376,15 @@ mod tests {
                 let (wake, sleep) = mpsc::channel::<()>();
                 scope.spawn(|| {
                     // The other thread has run before this one exists.
-                    assert!(binding.ran_since_last_call().is_some_and(|ran| !ran.is_zero()));
+                    assert!(binding.ran_since_last_call().is_some_and(|(ran, _)| !ran.is_zero()));
                     thread::sleep(LONG);
-                    assert!(binding.ran_since_last_call().is_some_and(|ran| ran < LONG), "it sleeps");
+                    assert!(
+                        binding.ran_since_last_call().is_some_and(|(ran, passed)| ran < LONG && passed >= LONG),
+                        "it sleeps"
+                    );
                     drop(wake);
                     // It has its CPU to itself, or takes turns.
-                    let has_run = || binding.ran_since_last_call().is_some_and(|ran| !ran.is_zero());
+                    let has_run = || binding.ran_since_last_call().is_some_and(|(ran, _)| !ran.is_zero());
                     assert!((0..1_000).any(|_| {
                         thread::sleep(Duration::from_millis(1));
                         has_run()

@@ -36,7 +36,7 @@ pub(crate) fn join_on_two_bees<RA: Send, RB: Send>(
     loop {
         let (begun, ran_on_caller, caller) = (Gate::new(), Gate::new(), thread::current().id());
         let first = || {
-            // A bee shares the buffered halves of its joins when it calls `join`, so keep calling it.
+            // A bee shares the second halves of its joins when it calls `join`, so keep calling it.
             wait_until(|| {
                 hive.join(|| (), || ());
                 begun.arrived() + ran_on_caller.arrived() == 1

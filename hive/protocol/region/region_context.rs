@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::time::Duration;
 
 use crate::protocol::Team;
 use crate::protocol::region::barrier_word::{BarrierError, BaseCount, View};
@@ -241,7 +242,7 @@ impl<'c> RegionContext<'c> {
     #[inline]
     pub(crate) fn wait_until(&self, mut condition: impl FnMut() -> bool) {
         if !condition() {
-            self.wait(&mut self.napping_spinner(1), condition, || {});
+            self.wait(&mut self.napping_spinner(1), condition, || {}, self.look_after_others());
         }
     }
 
@@ -253,7 +254,7 @@ impl<'c> RegionContext<'c> {
     #[inline]
     pub(crate) fn wait_in_row(&self, mut condition: impl FnMut() -> bool, after_nap: impl FnMut()) {
         if !condition() {
-            self.wait(&mut self.napping_spinner(self.bees), condition, after_nap);
+            self.wait(&mut self.napping_spinner(self.bees), condition, after_nap, self.look_after_others());
         }
     }
 
@@ -265,7 +266,8 @@ impl<'c> RegionContext<'c> {
     #[inline]
     pub(crate) fn wait_until_by(&self, spinner: &mut NappingSpinner<'_>, mut condition: impl FnMut() -> bool) {
         if !condition() {
-            self.wait(spinner, condition, || {});
+            // Each of the calls is too short for a look after others.
+            self.wait(spinner, condition, || {}, |_| {});
         }
     }
 
@@ -275,10 +277,20 @@ impl<'c> RegionContext<'c> {
         self.team.policy().napping_spinner(row)
     }
 
+    fn look_after_others(&self) -> impl FnMut(Duration) {
+        self.team.look_after_others(self.runner, self.own_group())
+    }
+
     #[inline]
-    fn wait(&self, spinner: &mut NappingSpinner<'_>, condition: impl FnMut() -> bool, after_nap: impl FnMut()) {
+    fn wait(
+        &self,
+        spinner: &mut NappingSpinner<'_>,
+        condition: impl FnMut() -> bool,
+        after_nap: impl FnMut(),
+        look_after: impl FnMut(Duration),
+    ) {
         self.log(|| Event::begin(EventKind::Wait));
-        let outcome = self.poll_until(spinner, condition, after_nap);
+        let outcome = self.poll_until(spinner, condition, after_nap, look_after);
         self.log(|| Event::end(EventKind::Wait));
         if let Err(error) = outcome {
             self.leave_broken_barrier(error);
@@ -299,8 +311,8 @@ impl<'c> RegionContext<'c> {
         spinner: &mut NappingSpinner<'_>,
         mut condition: impl FnMut() -> bool,
         mut after_nap: impl FnMut(),
+        mut look_after: impl FnMut(Duration),
     ) -> Result<(), BarrierError> {
-        let mut look_after = self.team.look_after_others(self.runner, self.own_group());
         // Several polls of the condition come before each check of the poison and of the spin time, because the
         // condition is often a hand-over from bee to bee, which every extra step delays.
         while !(0..POLLS_BETWEEN_CHECKS).any(|_| poll_condition(&mut condition)) {

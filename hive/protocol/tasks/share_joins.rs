@@ -1,9 +1,53 @@
 //! How a bee shares the second halves of its joins: they wait in its list of joins (`linked_joins.rs`), where only the
 //! bee itself sees them, and are moved to its deque while there are bees with nothing to do.
 
+use crate::protocol::tasks::linked_joins::JoinLink;
 use crate::protocol::tasks::task_context::TaskContext;
 
 impl TaskContext<'_> {
+    /// Links a join that is about to begin its first half, and shares it if others want work. `kind`: that of the task
+    /// of its second half. Nothing may unwind between this and `end_join`.
+    ///
+    /// # Safety
+    /// As for `LinkedJoins::link`.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "passes on what the caller promises")]
+    pub(crate) unsafe fn begin_join(&self, link: *const JoinLink, kind: usize) {
+        // SAFETY: as the caller promises.
+        unsafe { self.joins.link(link) };
+        // SAFETY: it has just been linked.
+        if self.joins.is_outermost_in_task(unsafe { &*link }) {
+            self.begin_outermost_join(kind);
+        } else {
+            self.share_joins_with_new(kind, false);
+        }
+    }
+
+    #[cold]
+    fn begin_outermost_join(&self, kind: usize) {
+        // If it is in visible joins, these count already.
+        let is_outermost = self.is_outside_of_joins();
+        self.begin_task();
+        self.share_joins_with_new(kind, is_outermost);
+    }
+
+    /// Notes the end of a join that was not shared.
+    #[inline(always)]
+    pub(crate) fn end_join(&self, link: &JoinLink) {
+        if self.joins.is_outermost_in_task(link) {
+            self.end_task();
+        }
+    }
+
+    /// Has a join count whose first half has ended, and which has been shared or has panicked. `end_task` notes its
+    /// end.
+    #[inline]
+    pub(crate) fn count_join(&self, link: &JoinLink) {
+        if !self.joins.is_outermost_in_task(link) {
+            self.begin_task();
+        }
+    }
+
     /// Shares as many tasks as there are bees with nothing to do, or more, unless all of these have been offered some
     /// and have not asked since. Returns whether any task was shared.
     #[inline]
@@ -16,7 +60,7 @@ impl TaskContext<'_> {
     /// other tasks were too short for the others says nothing of this one. (The outermost are shared all the same,
     /// which may be others.)
     #[inline]
-    pub(crate) fn share_joins_with_new(&self, kind: usize, is_outermost: bool) {
+    fn share_joins_with_new(&self, kind: usize, is_outermost: bool) {
         if self.demand.is_unanswered_by(kind) || is_outermost {
             self.share_joins_with(0, kind);
         }
@@ -104,7 +148,6 @@ mod tests {
     use crate::protocol::neighbours::Neighbours;
     use crate::protocol::region::line_choice::LineChoice;
     use crate::protocol::region::shape::{BarrierShape, Shape};
-    use crate::protocol::tasks::linked_joins::JoinLink;
     use crate::protocol::tasks::sleep::Sleep;
     use crate::protocol::tasks::task::{Run, Task};
     use crate::sys::cpu_mask::CpuMask;

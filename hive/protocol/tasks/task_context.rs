@@ -9,7 +9,7 @@ use crate::protocol::tasks::demand::Demand;
 use crate::protocol::tasks::deque_marks::DequeMark;
 use crate::protocol::tasks::held_credit::HeldCredit;
 use crate::protocol::tasks::latch::Latch;
-use crate::protocol::tasks::linked_joins::{JoinLink, LinkedJoins};
+use crate::protocol::tasks::linked_joins::LinkedJoins;
 use crate::protocol::tasks::pool_rules::PoolRules;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::worker::slot::{Slot, SlotState, TaskPhase};
@@ -144,47 +144,9 @@ impl<'c> TaskContext<'c> {
         self.depth.set(self.depth.get() - 1);
     }
 
-    /// Links a join that is about to begin its first half, and shares it if others want work. `kind`: that of the task
-    /// of its second half. Nothing may unwind between this and `end_join`.
-    ///
-    /// # Safety
-    /// As for [`LinkedJoins::link`].
-    #[inline(always)]
-    #[expect(unsafe_code, reason = "passes on what the caller promises")]
-    pub(crate) unsafe fn begin_join(&self, link: *const JoinLink, kind: usize) {
-        // SAFETY: as the caller promises.
-        unsafe { self.joins.link(link) };
-        // SAFETY: it has just been linked.
-        if self.joins.is_outermost_in_task(unsafe { &*link }) {
-            self.begin_outermost_join(kind);
-        } else {
-            self.share_joins_with_new(kind, false);
-        }
-    }
-
-    #[cold]
-    fn begin_outermost_join(&self, kind: usize) {
-        // If it is in visible joins, these count already.
-        let is_outermost = self.depth.get() == self.depth_of_task.get();
-        self.begin_task();
-        self.share_joins_with_new(kind, is_outermost);
-    }
-
-    /// Notes the end of a join that was not shared.
-    #[inline(always)]
-    pub(crate) fn end_join(&self, link: &JoinLink) {
-        if self.joins.is_outermost_in_task(link) {
-            self.end_task();
-        }
-    }
-
-    /// Has a join count whose first half has ended, and which has been shared or has panicked. `end_task` notes its
-    /// end.
-    #[inline]
-    pub(crate) fn count_join(&self, link: &JoinLink) {
-        if !self.joins.is_outermost_in_task(link) {
-            self.begin_task();
-        }
+    /// Whether the bee is in the middle of no join that the task in hand has begun.
+    pub(super) fn is_outside_of_joins(&self) -> bool {
+        self.depth.get() == self.depth_of_task.get()
     }
 
     /// Whether others may be waiting for what the bee is in the middle of. For a worker they always may.

@@ -24,8 +24,8 @@ const LOOK: Duration = Duration::from_micros(10);
 struct Looks {
     /// How long the bee will have waited when the next look begins, or the present one ends.
     next: Duration,
-    /// How long it had waited when the present one began.
-    begun: Option<Duration>,
+    /// Whether a look has begun.
+    is_begun: bool,
 }
 
 impl Team {
@@ -33,7 +33,7 @@ impl Team {
     /// waited.
     #[inline(always)]
     pub(crate) fn look_after_others(&self, id: u32, part: &GroupPart<'_>) -> impl FnMut(Duration) {
-        let mut looks = Looks { next: FIRST_LOOK, begun: None };
+        let mut looks = Looks { next: FIRST_LOOK, is_begun: false };
         move |waited| self.look_after_others_again(id, part, &mut looks, waited)
     }
 
@@ -45,13 +45,15 @@ impl Team {
         }
         let slots = self.group_slots(part.group_id).take(part.bees as usize);
         let mut others = slots.filter(|slot| slot.id != id && slot.wants_cpu()).map(|slot| &slot.sleep_binding);
-        let Some(begun) = looks.begun.take() else {
+        looks.is_begun = !looks.is_begun;
+        if looks.is_begun {
             others.for_each(|binding| _ = binding.ran_since_last_call());
-            (looks.begun, looks.next) = (Some(waited), waited + LOOK);
+            looks.next = waited + LOOK;
             return;
-        };
+        }
         looks.next = 2 * waited;
-        let stands_still = |ran: Duration| ran < (waited - begun) / 2;
+        // Another bee may have looked meanwhile. Right after that nothing can be told.
+        let stands_still = |(ran, passed): (Duration, Duration)| passed > LOOK / 2 && ran < passed / 2;
         // One of them, since only one can run here.
         let lost = others.find(|binding| binding.ran_since_last_call().is_some_and(stands_still));
         if lost.is_some_and(|binding| binding.bring_here(self.policy())) {

@@ -260,7 +260,7 @@ impl SleepBinding {
         false
     }
 
-    pub(crate) fn ran_since_last_call(&self) -> Option<Duration> {
+    pub(crate) fn ran_since_last_call(&self) -> Option<(Duration, Duration)> {
         None
     }
 
