@@ -101,8 +101,11 @@ impl LinkedJoins {
     /// Calls `take` with the tasks of second halves that are still here, the outermost first: of `most`, or of all if
     /// they are many. Returns how many that were. The list is that of bee `owner` of `team`.
     pub(crate) fn take_outermost(&self, most: usize, team: &Team, owner: u32, mut take: impl FnMut(Task)) -> usize {
+        if most == 0 {
+            return 0;
+        }
         let (mut outer, (mut link, count)) = (self.taken.get(), self.reverse());
-        let most = if most > 0 && count > MOST_TO_PART { count } else { most.min(count) };
+        let most = if count > MOST_TO_PART { count } else { most.min(count) };
         for number in 0..count {
             // Here and below `link` stays the pointer that `link` was given: one that is made of a reference to the
             // link would not reach the rest of the frame, which `make_task` needs.

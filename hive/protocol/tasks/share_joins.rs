@@ -4,6 +4,10 @@
 use crate::protocol::tasks::linked_joins::JoinLink;
 use crate::protocol::tasks::task_context::TaskContext;
 
+/// If more bees than this have nothing to do, they are offered all second halves: some of them will be back for more
+/// before this bee comes to its next join.
+const MOST_TO_OFFER_ONE_EACH: usize = 3;
+
 impl TaskContext<'_> {
     /// Links a join that is about to begin its first half, and shares it if others want work. `kind`: that of the task
     /// of its second half. Nothing may unwind between this and `end_join`.
@@ -74,8 +78,8 @@ impl TaskContext<'_> {
 
     /// Moves second halves to the deque until it has one task for each bee with nothing to do, and at least `at_least`,
     /// or no half is left. It moves those of the outermost joins first, which are the largest in a recursion; and all,
-    /// if they are many, because bees that take one after another should not have to ask for each. In a task pool it
-    /// moves all in any case. (In a hive a thief would move half of them to its own deque, from where the owner would
+    /// if they or the bees are many, because bees that take one after another should not have to ask for each. In a
+    /// task pool it moves all in any case. (In a hive a thief would move half of them to its own deque, from where the owner would
     /// have to take most of them back: a recursion of 40 us loses a tenth by that.)
     ///
     /// Returns whether it has moved any. `kind`: of which kind (`Task::kind_of`) the tasks are for which the demand
@@ -88,10 +92,8 @@ impl TaskContext<'_> {
         let wanted = if self.is_lone_queen() { 0 } else { idle_bees.saturating_sub(self.deque().len()) };
         // Until others are told of the tasks, a sleeper's own look (`is_wake_lost`) is not to count them as missed.
         let _in_flight = self.team.track_in_flight();
-        let shared = match wanted {
-            0 => 0,
-            _ => self.move_joins(if self.is_in_pool() { usize::MAX } else { wanted }),
-        };
+        let are_all_wanted = wanted > MOST_TO_OFFER_ONE_EACH || wanted > 0 && self.is_in_pool();
+        let shared = self.move_joins(if are_all_wanted { usize::MAX } else { wanted });
         if shared > 0 {
             self.team.notify_of_jobs(shared.min(wanted) as u32, self.id, Some(self.mark));
         }
@@ -290,6 +292,18 @@ mod tests {
         assert!(joins[..4].iter().rev().all(|join| !join.end(&queen)));
         queen.end_task();
         assert!(!queen.is_waited_for());
+    }
+
+    #[test]
+    fn many_bees_are_offered_all() {
+        let team = team(Sleep::jec(), 5);
+        let contexts = [0, 1, 2, 3, 4].map(|bee| TaskContext::new(&team, bee));
+        let joins = [(); 10].map(|()| <Join>::new());
+        joins.iter().for_each(|join| join.begin(&contexts[0]));
+        contexts[1..].iter().for_each(TaskContext::begin_search);
+        assert!(contexts[0].share_joins());
+        assert_eq!(contexts[0].deque().len(), joins.len());
+        assert!(joins.iter().rev().all(|join| !join.end(&contexts[0])));
     }
 
     #[test]
