@@ -9,8 +9,8 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{hint, thread};
 
 use common::held_workers::{
     BEES, LEN, Record, SCHEDULES, assert_all_take_part, assert_covers, hives, wait_until_asleep,
@@ -160,6 +160,14 @@ fn panics_in_a_loop_that_wakes_nobody_are_those_of_its_bees() {
     }
 }
 
+/// Takes so long on a CPU of its own. It does not yield: beside busy programs each yield would take many milliseconds.
+fn work_for(time: Duration) {
+    let begin = Instant::now();
+    while begin.elapsed() <= time {
+        hint::spin_loop();
+    }
+}
+
 #[test]
 fn a_loop_that_is_long_wakes_the_workers() {
     let _alone = run_exclusively();
@@ -168,8 +176,7 @@ fn a_loop_that_is_long_wakes_the_workers() {
         wait_until_asleep(&hive, BEES - 1);
         hive.par_for(0..LEN, |_, bee| {
             assert_eq!(bee.bees(), BEES);
-            let begin = Instant::now();
-            wait_until(|| begin.elapsed() > Duration::from_millis(5));
+            work_for(Duration::from_millis(5));
         });
     }
     assert_eq!(lone_loops(&hive), 0);
@@ -188,8 +195,7 @@ fn bodies_run_with_the_whole_mask_of_the_process() {
         // Long enough to wake the workers.
         hive.par_for((0..10, Schedule::Dynamic(1)), |_, _| {
             check();
-            let begin = Instant::now();
-            wait_until(|| begin.elapsed() > Duration::from_micros(300));
+            work_for(Duration::from_micros(300));
         });
     }
     hive.spmd(BEES, |_| check());
@@ -206,8 +212,7 @@ fn a_loop_is_expected_to_take_longer_if_it_has_more_indices() {
     let hive = Hive::new(2).unwrap();
     let run = |indices: usize| {
         hive.par_for((0..indices, Schedule::Dynamic(1)), |_, _| {
-            let begin = Instant::now();
-            wait_until(|| begin.elapsed() > Duration::from_micros(5));
+            work_for(Duration::from_micros(5));
         });
     };
     until_alone(&hive, || run(2));
@@ -223,8 +228,7 @@ fn loops_one_after_another_wake_the_workers_even_if_each_is_short() {
     let hive = Hive::new(2).unwrap();
     let run = || {
         hive.par_for(0..2, |_, _| {
-            let begin = Instant::now();
-            wait_until(|| begin.elapsed() > Duration::from_micros(20));
+            work_for(Duration::from_micros(20));
         });
     };
     until_alone(&hive, run);
