@@ -79,8 +79,8 @@ impl TaskContext<'_> {
     /// Moves second halves to the deque until it has one task for each bee with nothing to do, and at least `at_least`,
     /// or no half is left. It moves those of the outermost joins first, which are the largest in a recursion; and all,
     /// if they or the bees are many, because bees that take one after another should not have to ask for each. In a
-    /// task pool it moves all in any case. (In a hive a thief would move half of them to its own deque, from where the owner would
-    /// have to take most of them back: a recursion of 40 us loses a tenth by that.)
+    /// task pool it moves all in any case. (In a hive a thief would move half of them to its own deque, from where the
+    /// owner would have to take most of them back: a recursion of 40 us loses a tenth by that.)
     ///
     /// Returns whether it has moved any. `kind`: of which kind (`Task::kind_of`) the tasks are for which the demand
     /// is then answered.
