@@ -15,7 +15,9 @@ use std::time::Duration;
 use common::completion_log::CompletionLog;
 use common::hive_sets::{TWO_BY_TWO, on_machine};
 use common::task_helpers::{assert_hive_and_tasks_work, builders, join_on_two_bees};
-use common::{Gate, Rng, assert_contains_all, proc_threads, run_exclusively, silence_panics, sys, wait_until};
+use common::{
+    Gate, Rng, assert_contains_all, is_stress, proc_threads, run_exclusively, silence_panics, sys, wait_until,
+};
 use hive::{Builder, Hive, HiveSet, Pin};
 
 /// The name of these hives' threads.
@@ -427,7 +429,7 @@ fn several_hives_by_tasks_of_theirs_and_of_each_other() {
 #[test]
 fn stress_hives_that_have_handles_of_one_another() {
     let _alone = run_exclusively();
-    let stress = std::env::var_os("HIVE_TEST_STRESS").is_some();
+    let stress = is_stress();
     let builders: Vec<_> = builders().collect();
     for round in 0..if stress { 5_000 } else { 200 } {
         let mut dice = Rng::new(round as u64 + 1);

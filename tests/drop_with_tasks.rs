@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use common::completion_log::CompletionLog;
 use common::process::in_own_process;
 use common::task_helpers::builders;
-use common::{Rng, proc_threads, silence_panics, wait_until};
+use common::{Rng, is_stress, proc_threads, silence_panics, wait_until};
 use hive::{Builder, Hive, Pin};
 
 /// The most tasks of a hive.
@@ -20,7 +20,7 @@ const MAX_TASKS: usize = 40;
 
 /// How many hives are built. Building one takes about a hundred microseconds if no bee is bound.
 fn hive_count() -> usize {
-    if std::env::var_os("HIVE_TEST_STRESS").is_some() || !cfg!(debug_assertions) { 10_000 } else { 1_000 }
+    if is_stress() || !cfg!(debug_assertions) { 10_000 } else { 1_000 }
 }
 
 /// Counts for all hives together.

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::process::in_own_process;
-use common::{Gate, Rng, assert_hive_works, proc_threads, sys, wait_until};
+use common::{Gate, Rng, assert_hive_works, proc_threads, rounds_for_a_while, sys, wait_until};
 use hive::Hive;
 
 const BLOCKED: [i32; 8] = [
@@ -156,14 +156,15 @@ fn stress_regions_resizes_and_settling_under_a_storm_of_alarms() {
                     scope.spawn(move || {
                         user.store(sys::tid(), Ordering::Release);
                         let mut dice = Rng::new(5);
-                        for _ in 0..500 {
+                        for _ in rounds_for_a_while(500) {
                             assert_hive_works(hive, dice.next_up_to(6));
                             hive.resize(dice.next_up_to(6)).unwrap();
                             hive.wait_until_parked();
-                            // Long enough for the queen to sleep until it ends.
+                            // Long enough for the queen to sleep until it ends. Yields would be shorter than that on a
+                            // quiet machine, and time slices long on a busy one.
                             hive.spmd(3, |bee| {
                                 if bee.id() == 2 {
-                                    (0..20).for_each(|_| thread::yield_now());
+                                    thread::sleep(Duration::from_micros(300));
                                 }
                                 bee.barrier();
                             });

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use common::completion_log::CompletionLog;
 use common::task_helpers::{PROTOCOLS, builders};
-use common::{Rng, assert_hive_works, proc_threads, process, run_exclusively};
+use common::{Rng, assert_hive_works, is_stress, proc_threads, process, run_exclusively};
 use hive::{Builder, Hive};
 
 /// The number of bees of the hive at its largest.
@@ -34,7 +34,7 @@ const STEP: u64 = 1 << 16;
 
 /// How long each of `mixes` mixes takes: all together 5 s, or a minute for each protocol if HIVE_TEST_STRESS is set.
 fn length(mixes: u32) -> Duration {
-    let is_long = std::env::var_os("HIVE_TEST_STRESS").is_some();
+    let is_long = is_stress();
     let protocols = u32::try_from(PROTOCOLS.len()).expect("a short list");
     if is_long { Duration::from_secs(60) * protocols / mixes } else { Duration::from_secs(5) / mixes }
 }

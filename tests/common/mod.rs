@@ -28,15 +28,27 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A time limit far above what any test needs, even beside twenty busy processes and under a sanitizer: a test that is
 /// not done by then hangs. `HIVE_TEST_TIMEOUT` sets it in seconds, for a search for hangs.
 pub(crate) fn time_limit() -> Duration {
     let seconds =
         std::env::var("HIVE_TEST_TIMEOUT").ok().map(|limit| limit.parse().expect("HIVE_TEST_TIMEOUT: seconds"));
-    let default_seconds = if std::env::var_os("HIVE_TEST_STRESS").is_some() { 1_200 } else { 600 };
+    let default_seconds = if is_stress() { 1_200 } else { 600 };
     Duration::from_secs(seconds.unwrap_or(default_seconds))
+}
+
+/// Whether stress tests are to take as long as it pays to wait for them.
+pub(crate) fn is_stress() -> bool {
+    std::env::var_os("HIVE_TEST_STRESS").is_some()
+}
+
+/// The numbers 1 to `count`, but no more after twenty seconds than the first hundred. On a quiet machine a stress test's
+/// rounds all take less; beside busy programs each may take a few time slices.
+pub(crate) fn rounds_for_a_while(count: usize) -> impl Iterator<Item = usize> {
+    let end = Instant::now() + Duration::from_secs(20);
+    (1..=count).take_while(move |&round| is_stress() || round <= 100 || Instant::now() < end)
 }
 
 /// Whether this runs in a guest of `tests/numa/run`, where each instruction may be emulated and a test may use the
