@@ -128,7 +128,9 @@ impl Shared {
             self.expect_part(woken_at);
         }
         self.team.help.begin_loop(gain.unwrap_or(0));
-        let outcome = self.run_loop_on_team(queen_guard, call, woken_at.is_some(), body);
+        let outcome = self.prepare_loop_team(call).map(|_apply_resize| {
+            self.team.run_region_timed_if(woken_at.is_some(), queen_guard, call.bees, body);
+        });
         if let Some(woken_at) = woken_at {
             self.learn_from_part(call, woken_at);
         }
@@ -217,7 +219,8 @@ impl Shared {
         }
         let begin = begin.or_else(|| is_one_to_time(number).then(clock::nanos));
         if body.runs_anywhere() && !(is_short && call.may_run_as_one) {
-            self.run_loop_if_long(queen_guard, call, &&*body, deadline)?;
+            let _apply_resize = self.prepare_loop_team(call)?;
+            self.team.run_region_if_long(queen_guard, call.bees, &&*body, deadline);
         } else {
             // Where the bees of a team would meet at barriers, no bee can run another one's part. But the body does the
             // whole loop if it is the only bee, and for a short one that is the shortest way. A forked child fares as

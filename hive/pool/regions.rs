@@ -19,7 +19,6 @@ use crate::protocol::region::queen::StartBody;
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::{QueenGuard, Team};
 use crate::region::nesting;
-use crate::sync::Deadline;
 
 /// What a nested region is started for.
 #[derive(Clone, Copy)]
@@ -172,53 +171,17 @@ impl Shared {
         if nesting::is_inside_region_of(&self.team) { None } else { with_queen_guard(&self.team, start_if_locked) }
     }
 
-    /// Runs a loop as a region. `is_timed`: whether to note how long the caller's part takes.
-    #[inline]
-    pub(crate) fn run_loop_on_team<P: StartBody + ?Sized>(
-        self: &Arc<Self>,
-        queen_guard: &mut QueenGuard<'_>,
-        call: LoopCall,
-        is_timed: bool,
-        body: &mut P,
-    ) -> Result<(), Error> {
-        let _apply_resize = self.prepare_loop_team(call)?;
-        self.team.run_region_timed_if(is_timed, queen_guard, call.bees, body);
-        Ok(())
-    }
-
-    /// The same for a loop that is expected to be short: the calling thread runs all of it, unless that takes until
-    /// after `deadline`.
-    pub(crate) fn run_loop_if_long<P: RegionBody>(
-        self: &Arc<Self>,
-        queen_guard: &mut QueenGuard<'_>,
-        call: LoopCall,
-        body: &P,
-        deadline: Deadline,
-    ) -> Result<(), Error> {
-        let _apply_resize = self.prepare_loop_team(call)?;
-        self.team.run_region_if_long(queen_guard, call.bees, body, deadline);
-        Ok(())
-    }
-
     /// Makes sure that the hive has the bees that the loop needs. If it has been made smaller since the loop was
     /// called, the bees that are surplus take part and then park, as in `run_team`, unless the loop is planned. The
     /// result is to be dropped as in `run_team`.
     #[inline(always)]
-    fn prepare_loop_team(self: &Arc<Self>, call: LoopCall) -> Result<ApplyResizeAtRegionEnd<'_>, Error> {
+    pub(super) fn prepare_loop_team(self: &Arc<Self>, call: LoopCall) -> Result<ApplyResizeAtRegionEnd<'_>, Error> {
         let apply_resize = ApplyResizeAtRegionEnd(self);
-        if call.bees > self.team.bees() {
-            self.grow_for_loop(call)?;
-        }
-        Ok(apply_resize)
-    }
-
-    /// The same for a hive that has fewer bees, most of which may be there all the same, parked or about to park.
-    #[cold]
-    fn grow_for_loop(self: &Arc<Self>, call: LoopCall) -> Result<(), Error> {
-        if call.is_planned || !self.team.is_hired(call.bees as usize - 1) {
+        // Most of the bees may be there all the same, parked or about to park.
+        if call.bees > self.team.bees() && (call.is_planned || !self.team.is_hired(call.bees as usize - 1)) {
             self.grow_to(call.bees)?;
         }
-        Ok(())
+        Ok(apply_resize)
     }
 
     /// Runs a region whose team is the calling thread alone. Needs no queen lock.
