@@ -42,17 +42,11 @@ pub(crate) struct LoopWork {
     pub(crate) is_planned: bool,
 }
 
-/// A loop over so many indices whose bees meet at barriers. So no bee can run the part of another, but one that is
-/// alone can run all.
-#[derive(Clone, Copy)]
-pub(crate) struct MeetingLoop(pub(crate) usize, pub(crate) LoopKind);
-
 impl Work for AllParts {
     #[inline]
     #[track_caller]
     fn run<F: Fn(&Bee<'_>) + Sync>(self, shared: &Arc<Shared>, bees: usize, body: F) {
-        let mut body = ExactBody::new(body);
-        expect_region(bees, shared.spmd(bees, &mut body));
+        expect_region(bees, shared.spmd(bees, &mut ExactBody::new(body)));
     }
 }
 
@@ -60,8 +54,7 @@ impl Work for PresentParts {
     #[inline]
     #[track_caller]
     fn run<F: Fn(&Bee<'_>) + Sync>(self, shared: &Arc<Shared>, bees: usize, body: F) {
-        let mut body = ExactBody::new(body);
-        expect_region(bees, shared.spmd_present(bees, &mut body));
+        expect_region(bees, shared.spmd_present(bees, &mut ExactBody::new(body)));
     }
 }
 
@@ -71,15 +64,6 @@ impl Work for LoopWork {
     fn run<F: Fn(&Bee<'_>) + Sync>(self, shared: &Arc<Shared>, bees: usize, body: F) {
         let mut body = LoopBody::new(body);
         expect_region(bees, shared.run_loop((bees, self.is_planned), self.indices, self.kind, &mut body));
-    }
-}
-
-impl Work for MeetingLoop {
-    #[inline]
-    #[track_caller]
-    fn run<F: Fn(&Bee<'_>) + Sync>(self, shared: &Arc<Shared>, bees: usize, body: F) {
-        let mut body = ExactBody::new(body);
-        expect_region(bees, shared.run_loop((bees, false), self.0, self.1, &mut body));
     }
 }
 
@@ -152,17 +136,10 @@ impl Hive {
     #[inline]
     pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) -> Result<(), Error> {
         if is_large(&body) {
-            self.try_spmd_boxed(bees, body)
+            self.shared.spmd(bees, &mut ExactBody::new(Box::new(body)))
         } else {
             self.shared.spmd(bees, &mut ExactBody::new(body))
         }
-    }
-
-    /// As [`run_parts_boxed`](Self::run_parts_boxed), for `try_spmd`.
-    #[cold]
-    fn try_spmd_boxed<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) -> Result<(), Error> {
-        let body = Box::new(body);
-        self.shared.spmd(bees, &mut ExactBody::new(move |bee: &Bee<'_>| body(bee)))
     }
 
     /// Runs a region and returns what `body` returned on each bee, in the order of the bees' numbers.
@@ -280,7 +257,9 @@ impl Hive {
     #[track_caller]
     pub(crate) fn run_parts<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, work: impl Work, body: F) {
         if is_large(&body) {
-            self.run_parts_boxed(bees, work, body);
+            // Every move of it counts. Without optimisation a copy of it would lie in each stack frame on its way;
+            // boxed, only the box moves.
+            work.run(&self.shared, bees, Box::new(body));
         } else {
             work.run(&self.shared, bees, body);
         }
@@ -291,15 +270,6 @@ impl Hive {
     #[track_caller]
     pub(crate) fn run_loop_body<P: RegionBody>(&self, bees: usize, indices: usize, kind: LoopKind, body: &mut P) {
         expect_region(bees, self.shared.run_loop((bees, false), indices, kind, body));
-    }
-
-    /// For a body that is so large that every move of it counts. Without optimisation a copy of it would lie in each
-    /// stack frame on its way; boxed, only the box moves.
-    #[cold]
-    #[track_caller]
-    fn run_parts_boxed<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, work: impl Work, body: F) {
-        let body = Box::new(body);
-        work.run(&self.shared, bees, move |bee: &Bee<'_>| body(bee));
     }
 
     /// As [`spmd_map`](Self::spmd_map), with `work` as in [`run_parts`](Self::run_parts).

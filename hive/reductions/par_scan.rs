@@ -9,12 +9,11 @@ use smallvec::{Array, SmallVec};
 use crate::loops::schedule::Schedule;
 use crate::pool::handle::Hive;
 use crate::pool::loop_costs::{LoopKind, Sharing};
-use crate::pool::run_parts::MeetingLoop;
 use crate::protocol::region::exchange_slots::Operation;
 use crate::reductions::block_tree;
 use crate::reductions::reduction::sealed::Cut;
 use crate::reductions::reduction::{Reduction, Reproducibility};
-use crate::region::bee::Bee;
+use crate::region::bee::{Bee, ExactBody};
 use crate::region::split;
 use crate::slices::parts::Parts;
 
@@ -71,10 +70,10 @@ impl Hive {
             Cut::Blocks(blocks) => blocks,
             Cut::OnePerBee | Cut::BySchedule => bees.min(data.len()),
         };
-        let work = MeetingLoop(data.len(), LoopKind::Anonymous(Sharing::EqualParts));
+        let (indices, kind) = (data.len(), LoopKind::Anonymous(Sharing::EqualParts));
         let (op, parts) = (&reduction.op, &Parts::new(data, blocks.max(1)));
         // The bees meet at a barrier, so none stands in for another; but one alone can run all.
-        self.run_parts(bees.min(blocks).max(1), work, |bee| {
+        let mut body = ExactBody::new(|bee: &Bee<'_>| {
             let own = split::block(0..blocks, bee.id(), bee.bees());
             if block_tree::is_large::<T>() {
                 scan_own_blocks::<[T; 0], _>(bee, parts, own, (&reduction.identity, op), scan);
@@ -82,6 +81,7 @@ impl Hive {
                 scan_own_blocks::<[T; INLINE_SUMS], _>(bee, parts, own, (&reduction.identity, op), scan);
             }
         });
+        self.run_loop_body(bees.min(blocks).max(1), indices, kind, &mut body);
     }
 }
 
