@@ -16,18 +16,14 @@ const MIN_BEES_FOR_GROUPS: u32 = 10;
 pub(crate) struct BarrierChoice {
     /// The chosen shape.
     pub(crate) shape: BarrierShape,
-    /// Why it was chosen, for the report.
-    reason: ChoiceReason,
+    /// Why it was chosen, as the report says it. Empty: the program or the environment has named the shape.
+    reason: &'static str,
 }
 
-enum ChoiceReason {
-    /// The program or the environment has named the shape.
-    Requested,
-    /// All bees are in one group, whatever the shape.
-    SingleGroup,
-    /// The shape follows from the number of bees and their places.
-    ByPlaces,
-}
+/// The reason where all bees are in one group, whatever the shape.
+const SINGLE_GROUP: &str = " (auto: the bees share a last-level cache, or their caches are not known)";
+/// The reason where the shape follows from the number of bees and their places.
+const BY_PLACES: &str = " (auto: by the number of bees and their places)";
 
 impl BarrierChoice {
     /// Chooses the shape for a hive that starts with `bees` bees at `locations`, for which the program or the
@@ -35,30 +31,25 @@ impl BarrierChoice {
     pub(crate) fn for_request(requested: BarrierShape, bees: u32, locations: &[Location]) -> Self {
         let (shape, reason) = match requested {
             BarrierShape::Auto => Self::choose(bees, locations),
-            shape => (shape, ChoiceReason::Requested),
+            shape => (shape, ""),
         };
         Self { shape, reason }
     }
 
     /// For `auto`: the shape with the narrowest groups, if there are groups and enough bees for them.
-    fn choose(bees: u32, locations: &[Location]) -> (BarrierShape, ChoiceReason) {
+    fn choose(bees: u32, locations: &[Location]) -> (BarrierShape, &'static str) {
         let has_groups = |shape: &BarrierShape| Shape::new(*shape, locations, bees).group_count() > 1;
         match [BarrierShape::Cluster, BarrierShape::Node].into_iter().find(has_groups) {
-            None => (BarrierShape::Flat, ChoiceReason::SingleGroup),
-            Some(_) if bees < MIN_BEES_FOR_GROUPS => (BarrierShape::Flat, ChoiceReason::ByPlaces),
-            Some(narrowest) => (narrowest, ChoiceReason::ByPlaces),
+            None => (BarrierShape::Flat, SINGLE_GROUP),
+            Some(_) if bees < MIN_BEES_FOR_GROUPS => (BarrierShape::Flat, BY_PLACES),
+            Some(narrowest) => (narrowest, BY_PLACES),
         }
     }
 }
 
 impl fmt::Display for BarrierChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.shape)?;
-        f.write_str(match self.reason {
-            ChoiceReason::Requested => "",
-            ChoiceReason::SingleGroup => " (auto: the bees share a last-level cache, or their caches are not known)",
-            ChoiceReason::ByPlaces => " (auto: by the number of bees and their places)",
-        })
+        write!(f, "{}{}", self.shape, self.reason)
     }
 }
 
