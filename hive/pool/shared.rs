@@ -105,13 +105,9 @@ impl Shared {
             SleepProtocol::Notify => Sleep::notify(capacity),
         };
         let policy = wait_policy(&config, &machine_info, &place_map, task_pool.is_some());
-        // The cache line in which regions are announced. If there is time: the best of several, as measured between the
-        // first two bees.
-        let start_line = if config.calibrates_line {
-            calibrate_line::choose_start_line(&place_map, config.bees)
-        } else {
-            calibrate_line::uncalibrated()
-        };
+        // The cache line in which regions are announced.
+        let may_calibrate = config.calibrates_line && config.bees > 1;
+        let start_line = calibrate_line::choose_start_line(&place_map, may_calibrate);
         // The groups in which bees meet: as configured, or as their places suggest.
         let addresses = place_map.addresses(capacity);
         let barrier_choice = BarrierChoice::for_request(config.barrier_shape, config.bees, &addresses);

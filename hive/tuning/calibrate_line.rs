@@ -31,21 +31,15 @@ const PASSES: u32 = 3;
 /// takes some 300 us between neighbouring cores.
 const TIME_LIMIT: Duration = Duration::from_millis(3);
 
-/// The start line of a hive of `bees` bees. If each of the first two bees is bound to a CPU of its own, it lies in the
-/// line that is fastest for these two; otherwise in any line.
-pub(crate) fn choose_start_line(place_map: &PlaceMap, bees: u32) -> LineChoice {
-    let place_of = |bee| place_map.place_of(bee).filter(|place| !place.is_foreign);
-    match (place_of(0), place_of(1)) {
-        (Some(queen), Some(worker)) if bees > 1 && queen.mask() != worker.mask() => {
-            calibrate(queen, worker).unwrap_or_else(uncalibrated)
-        }
-        _ => uncalibrated(),
-    }
-}
-
-/// A start line that was not chosen among several.
-pub(crate) fn uncalibrated() -> LineChoice {
-    LineChoice::new(1)
+/// The start line of a hive. If there is time to measure (`may_calibrate`), and each of the first two bees is bound to a
+/// CPU of its own, it lies in the line that is fastest for these two; otherwise in any line.
+pub(crate) fn choose_start_line(place_map: &PlaceMap, may_calibrate: bool) -> LineChoice {
+    let place_of = |bee| place_map.place_of(bee).filter(|place| may_calibrate && !place.is_foreign);
+    let calibrated = match (place_of(0), place_of(1)) {
+        (Some(queen), Some(worker)) if queen.mask() != worker.mask() => calibrate(queen, worker),
+        _ => None,
+    };
+    calibrated.unwrap_or_else(|| LineChoice::new(1))
 }
 
 /// Measures all lines with two threads: the calling one as the queen and a new one as the worker. None: no thread could
