@@ -57,7 +57,7 @@ impl Environment {
     /// The same with another source of variables; tests pass a table.
     fn from_variables(variable: impl Fn(&str) -> Result<String, VarError>) -> Self {
         let mut warnings = Vec::new();
-        let bees = read_variable(&variable, "HIVE_NUM_BEES", &mut warnings, parse_bees);
+        let bees = read_variable(&variable, "HIVE_NUM_BEES", &mut warnings, number_from(1, "bees"));
         let binding_options = BindingRequest {
             pin: read_variable(&variable, "HIVE_PIN", &mut warnings, Pin::from_str),
             places: read_variable(&variable, "HIVE_PLACES", &mut warnings, PlaceList::from_str),
@@ -67,8 +67,9 @@ impl Environment {
         };
         let spin = read_variable(&variable, "HIVE_SPIN", &mut warnings, parse_spin);
         let barrier_shape = read_variable(&variable, "HIVE_BARRIER", &mut warnings, BarrierShape::from_str);
-        let pool_parts = read_variable(&variable, "HIVE_POOL_PARTS", &mut warnings, parse_parts).flatten();
-        let pool_threads = read_variable(&variable, "HIVE_POOL_THREADS", &mut warnings, parse_threads);
+        let pool_parts = read_variable(&variable, "HIVE_POOL_PARTS", &mut warnings, number_from(0, "parts"));
+        let pool_parts = pool_parts.and_then(|parts| NonZero::new(parts as u32));
+        let pool_threads = read_variable(&variable, "HIVE_POOL_THREADS", &mut warnings, number_from(1, "threads"));
         let trace = read_variable(&variable, "HIVE_TRACE", &mut warnings, parse_trace_file);
         Self { bees, binding_options, spin, barrier_shape, pool_parts, pool_threads, trace, warnings }
     }
@@ -94,22 +95,12 @@ fn read_variable<T, E: Display>(
     None
 }
 
-fn parse_bees(text: &str) -> Result<usize, String> {
-    parse_number(text, 1).ok_or_else(|| format!("expected a number of bees from 1 to {MAX_BEES}"))
-}
-
-fn parse_threads(text: &str) -> Result<usize, String> {
-    parse_number(text, 1).ok_or_else(|| format!("expected a number of threads from 1 to {MAX_BEES}"))
-}
-
-fn parse_parts(text: &str) -> Result<Option<NonZero<u32>>, String> {
-    let parts = parse_number(text, 0).map(|parts| NonZero::new(parts as u32));
-    parts.ok_or_else(|| format!("expected a number of parts from 1 to {MAX_BEES}, or 0"))
-}
-
-/// A number from `least` to [`MAX_BEES`].
-fn parse_number(text: &str, least: usize) -> Option<usize> {
-    text.parse().ok().filter(|number| (least..=MAX_BEES as usize).contains(number))
+/// Parses a number of `what`, from `least` to [`MAX_BEES`].
+fn number_from(least: usize, what: &str) -> impl Fn(&str) -> Result<usize, String> {
+    move |text| {
+        let number = text.parse().ok().filter(|number| (least..=MAX_BEES as usize).contains(number));
+        number.ok_or_else(|| format!("expected a number of {what} from {least} to {MAX_BEES}"))
+    }
 }
 
 /// A time with its unit, such as `200us`; or `0`; or `inf`, which means `Duration::MAX`.
@@ -191,7 +182,7 @@ mod tests {
             ("HIVE_SPIN", "", "with its unit"),
             ("HIVE_SPIN", "1ns 18446744073709551615s 999999999ns", "longer than"),
             ("HIVE_BARRIER", "round", "flat, cluster, node or auto"),
-            ("HIVE_POOL_PARTS", "-1", "from 1 to 65535, or 0"),
+            ("HIVE_POOL_PARTS", "-1", "a number of parts from 0 to 65535"),
             ("HIVE_POOL_THREADS", "0", "a number of threads from 1 to 65535"),
             ("HIVE_TRACE", "", "name of a file"),
         ] {
