@@ -3,13 +3,14 @@
 //! global one.
 
 use std::convert::Infallible;
+use std::mem::ManuallyDrop;
 use std::ops::Range;
 
 use crate::loops::shared_loop::IntoLoop;
 use crate::observe::stats::Stats;
 use crate::pool::builder::Builder;
 use crate::pool::error::Error;
-use crate::pool::handle::{BorrowedHive, Hive};
+use crate::pool::handle::Hive;
 use crate::pool::report::Report;
 use crate::reductions::par_scan::Scan;
 use crate::reductions::reduction::{Reduction, Reproducibility};
@@ -43,36 +44,22 @@ use crate::topology::pin_policy::Pin;
 #[inline]
 #[doc(alias("build_global", "default thread pool"))]
 pub fn global() -> &'static Hive {
-    GLOBAL.get().unwrap_or_else(build_global)
-}
-
-/// The global hive, if this process has built it.
-#[inline]
-pub(crate) fn if_built() -> Option<&'static Hive> {
-    GLOBAL.get()
+    GLOBAL.get().unwrap_or_else(|| global_or_build(false))
 }
 
 /// The global hive, once this process has built it.
-static GLOBAL: PerProcess<Hive> = PerProcess::new();
+pub(crate) static GLOBAL: PerProcess<Hive> = PerProcess::new();
 
-/// Builds the global hive. Kept out of line, so that the usual path through `global` stays short.
+/// The global hive, which is built if this process has none yet. `is_urgent`: as in [`Builder`]. Kept out of line, so
+/// that the usual path through `global` stays short.
 #[cold]
 #[inline(never)]
-fn build_global() -> &'static Hive {
-    build_global_by(Hive::builder())
-}
-
-/// The global hive for a call that waits for it. If it has to be built, what takes long and can be left out is left out
-/// (`Builder::urgent`).
-#[cold]
-#[inline(never)]
-pub(super) fn global_for_call() -> &'static Hive {
-    GLOBAL.get().unwrap_or_else(|| build_global_by(Hive::builder().urgent()))
-}
-
-fn build_global_by(builder: Builder) -> &'static Hive {
-    let build = || builder.build().unwrap_or_else(|error| build_queen_alone(&error.to_string()));
-    GLOBAL.get_or_make(|| Ok(build())).unwrap_or_else(|never: Infallible| match never {})
+fn global_or_build(is_urgent: bool) -> &'static Hive {
+    let build = || {
+        let built = Builder { is_urgent, ..Hive::builder() }.build();
+        Ok(built.unwrap_or_else(|error| build_queen_alone(&error.to_string())))
+    };
+    GLOBAL.get_or_make(build).unwrap_or_else(|never: Infallible| match never {})
 }
 
 /// Calls a method of the current hive, the one that the calling thread works for as a bee, in a region, a task or an
@@ -86,7 +73,7 @@ macro_rules! current_hive {
             Some(hive) => hive,
             None => {
                 borrowed = crate::global::borrow_hive();
-                borrowed.as_deref().unwrap_or_else(|| crate::global::global_for_call())
+                borrowed.as_deref().unwrap_or_else(|| crate::global::global_or_build(true))
             }
         };
         hive.$($call)*
@@ -117,9 +104,9 @@ fn global_outside_of_hives() -> Option<&'static Hive> {
 #[cold]
 #[inline(never)]
 #[expect(unsafe_code, reason = "borrows a hive for one call")]
-fn borrow_hive() -> Option<BorrowedHive> {
+fn borrow_hive() -> Option<ManuallyDrop<Hive>> {
     // SAFETY: only `current_hive!` calls this. The function in which it stands has been called inside of the region or
-    // task, and the macro drops the result before that function returns.
+    // task, and the macro does not use the result after that function has returned.
     unsafe { Hive::of_calling_thread() }
 }
 

@@ -39,7 +39,7 @@ pub fn spmd_if_free<F: Fn(&Bee<'_>) + Sync>(hive: &Hive, bees: usize, body: F) -
 /// ```
 #[inline]
 pub fn global_if_built() -> Option<&'static Hive> {
-    global::if_built()
+    global::GLOBAL.get()
 }
 
 #[cfg(test)]

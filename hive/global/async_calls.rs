@@ -1,6 +1,6 @@
 //! The free functions for async code. They act on the global hive, which is never dropped.
 
-use crate::global::global_for_call;
+use crate::global::global_or_build;
 #[cfg(doc)]
 use crate::pool::handle::Hive;
 use crate::tasks::async_task::{AsyncTask, call_by, poll_by};
@@ -33,7 +33,7 @@ where
     R: Send + 'static,
     F: FnOnce() -> R + Send + 'static,
 {
-    call_by(global_for_call(), |_| work())
+    call_by(global_or_build(true), |_| work())
 }
 
 /// Runs a future as a task of the [global](crate::global()) hive, wherever it is called. See [`Hive::spawn_async`].
@@ -66,5 +66,5 @@ pub fn spawn_async<F>(future: F) -> AsyncTask<F::Output>
 where
     F: Future<Output: Send> + Send + 'static,
 {
-    poll_by(global_for_call(), future)
+    poll_by(global_or_build(true), future)
 }

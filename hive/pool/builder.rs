@@ -54,11 +54,6 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// For a hive that a call needs at once.
-    pub(crate) fn urgent(self) -> Self {
-        Self { is_urgent: true, ..self }
-    }
-
     /// The number of bees to start with, including the queen: at least 1.
     ///
     /// Default: the number of CPUs that this process may really use, by its affinity mask and its cgroup quota (rounded

@@ -5,7 +5,6 @@
 //! in their own folders.
 
 use std::mem::ManuallyDrop;
-use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -95,12 +94,12 @@ impl Hive {
     /// The hive that the calling thread works for: as a bee of a region or of tasks, or as the leader that acts for one
     /// hive of a set (`region/nesting.rs`). None if it does none of these, or if the innermost of them is in a task
     /// pool; if the hive's handle has been dropped; and in a forked child, whose process has none of that hive's
-    /// threads.
+    /// threads. The result is a handle that owns nothing: it stands for a handle that somebody else holds.
     ///
     /// # Safety
-    /// The result must be dropped inside of that region or task.
+    /// The result must not be used outside of that region or task.
     #[expect(unsafe_code, reason = "finds the hive by the address that its team keeps")]
-    pub(crate) unsafe fn of_calling_thread() -> Option<BorrowedHive> {
+    pub(crate) unsafe fn of_calling_thread() -> Option<ManuallyDrop<Self>> {
         // In a forked child the hives of the parent process are of no use; what such a thread is inside of further out
         // belongs to the parent as well. A task pool is no hive to those who run tasks in it.
         let usable = |team: &Team, _| (!team.policy().is_forked() && !team.is_task_pool()).then(|| team.owner());
@@ -113,7 +112,7 @@ impl Hive {
         let shared = unsafe { Arc::from_raw(owner.cast::<Shared>()) };
         let hive = ManuallyDrop::new(Self { shared, _queen_affinity: None, guest: None });
         // Relaxed: a hint, as the field's documentation says.
-        (!hive.shared.has_ended.load(Ordering::Relaxed)).then_some(BorrowedHive(hive))
+        (!hive.shared.has_ended.load(Ordering::Relaxed)).then_some(hive)
     }
 
     /// Changes the size of the hive to `bees` bees, including the queen. May be called by any thread at any time, and
@@ -299,17 +298,6 @@ impl Hive {
     /// ```
     pub fn report(&self) -> Report {
         Report::of(&self.shared)
-    }
-}
-
-/// A handle that owns nothing: it stands for a handle that somebody else holds.
-pub(crate) struct BorrowedHive(ManuallyDrop<Hive>);
-
-impl Deref for BorrowedHive {
-    type Target = Hive;
-
-    fn deref(&self) -> &Hive {
-        &self.0
     }
 }
 

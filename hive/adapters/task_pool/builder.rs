@@ -157,7 +157,8 @@ impl PoolBuilder {
         let most = parts.map_or(MAX_THREADS, |parts| MAX_THREADS.min(parts.get() as usize));
         let threads = threads.clamp(1, most) as u32;
         let count = (first_bee + threads) as usize;
-        let builder = self.hive.clone().urgent().bees(count).max_bees(count).pin(Pin::None).barrier(BarrierShape::Flat);
+        let builder = Builder { is_urgent: true, ..self.hive.clone() };
+        let builder = builder.bees(count).max_bees(count).pin(Pin::None).barrier(BarrierShape::Flat);
         let config = builder.resolve(&environment, machine_info.usable_cpus());
         let mut config = config.map_err(|error| BuildError::Io(io::Error::other(error)))?;
         if config.learns_to_poll {
