@@ -8,7 +8,8 @@
 //! changes nothing in the hive.
 
 use std::fmt::Write;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{io, thread};
@@ -27,27 +28,19 @@ const CHECKS_PER_LIMIT: u32 = 8;
 pub(crate) struct Watchdog {
     /// None if nothing is watched, or not any more.
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// Set to end the thread; shared with it.
-    stop_flag: Arc<StopFlag>,
+    /// What the thread is doing, or that it is to end: one of the constants below. Shared with it.
+    ///
+    /// All operations are Relaxed: nothing is published with it. Who stops the thread wakes it afterwards, and then the
+    /// thread sees that.
+    state: Arc<AtomicU8>,
 }
 
-/// Tells the thread to end, and wakes it for that.
-#[derive(Default)]
-struct StopFlag {
-    state: Mutex<State>,
-    /// Signalled when the thread is to end, so that it does not sleep out its pause.
-    stopped: Condvar,
-}
-
-#[derive(Default, PartialEq)]
-enum State {
-    #[default]
-    Watching,
-    /// The thread is writing a report, which may take for as long as nobody reads standard error.
-    Writing,
-    /// The thread is to end.
-    Stopped,
-}
+/// The thread looks at the hive, or waits until it does so again.
+const WATCHING: u8 = 0;
+/// The thread is writing a report, which may take for as long as nobody reads standard error.
+const WRITING: u8 = 1;
+/// The thread is to end.
+const STOPPED: u8 = 2;
 
 impl Watchdog {
     /// Begins to watch a hive, and reports regions in which a bee waits for longer than `limit`. `hive_name` is what
@@ -62,12 +55,12 @@ impl Watchdog {
         limit: Duration,
         take_snapshot: impl Fn() -> Option<Snapshot> + Send + 'static,
     ) -> io::Result<()> {
-        let (hive_name, stop_flag) = (hive_name.to_owned(), Arc::clone(&self.stop_flag));
+        let (hive_name, state) = (hive_name.to_owned(), Arc::clone(&self.state));
         let _reservation =
             ThreadReservation::reserve(1, None).map_err(|shortage| io::Error::other(shortage.to_string()))?;
         let builder = thread::Builder::new().name(format!("{hive_name}-watchdog"));
-        let watch = move || stop_flag.run_until_stopped(&hive_name, limit, take_snapshot);
-        let thread = signal_mask::with_signals_blocked(|| builder.spawn(watch)).0?;
+        let run = move || watch(&state, &hive_name, limit, take_snapshot);
+        let thread = signal_mask::with_signals_blocked(|| builder.spawn(run)).0?;
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(())
     }
@@ -82,37 +75,31 @@ impl Watchdog {
     /// ends when somebody has read that.
     pub(crate) fn stop(&self) {
         let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
-        let state_before = std::mem::replace(&mut *self.stop_flag.lock(), State::Stopped);
-        self.stop_flag.stopped.notify_all();
-        if state_before != State::Writing {
+        // Relaxed: pairs with the load in `watch`, which follows the unparking, and with the exchanges there, none of
+        // which succeeds any more.
+        if self.state.swap(STOPPED, Ordering::Relaxed) != WRITING {
+            thread.thread().unpark();
             // If the thread has panicked, its message has been printed; ending the hive must not fail because of that.
             let _ = thread.join();
         }
     }
 }
 
-impl StopFlag {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What the thread does: looks at the hive at intervals, until it is told to end.
-    fn run_until_stopped(&self, hive_name: &str, limit: Duration, take_snapshot: impl Fn() -> Option<Snapshot>) {
-        let mut progress = Progress::new(limit);
-        let pause = (limit / CHECKS_PER_LIMIT).clamp(Duration::from_millis(1), Duration::from_secs(1));
-        let mut state = self.lock();
-        while *state != State::Stopped {
-            state = self.stopped.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
-            let report = take_snapshot().and_then(|snapshot| progress.check(&snapshot, Instant::now()));
-            if let Some(report) = report.filter(|_| *state != State::Stopped) {
-                *state = State::Writing;
-                drop(state);
-                write_message(&format!("{hive_name}: {report}"));
-                state = self.lock();
-                if *state == State::Writing {
-                    *state = State::Watching;
-                }
-            }
+/// What the thread does: looks at the hive at intervals, until it is told to end.
+fn watch(state: &AtomicU8, hive_name: &str, limit: Duration, take_snapshot: impl Fn() -> Option<Snapshot>) {
+    let mut progress = Progress::new(limit);
+    let pause = (limit / CHECKS_PER_LIMIT).clamp(Duration::from_millis(1), Duration::from_secs(1));
+    // Relaxed, both: pairs with the swap in `stop`. If that comes first, no report is begun, so `stop` may wait for this
+    // thread; if not, it finds `WRITING`, and does not wait.
+    let change = |from, to| state.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+    // Relaxed: pairs with the swap in `stop`, which comes before the unparking that ends the pause.
+    while state.load(Ordering::Relaxed) != STOPPED {
+        thread::park_timeout(pause);
+        let report = take_snapshot().and_then(|snapshot| progress.check(&snapshot, Instant::now()));
+        if let Some(report) = report.filter(|_| change(WATCHING, WRITING)) {
+            write_message(&format!("{hive_name}: {report}"));
+            // Not if the thread was told to end meanwhile.
+            change(WRITING, WATCHING);
         }
     }
 }
