@@ -21,11 +21,11 @@ fn error(builder: Builder) -> String {
 fn what_is_out_of_range_is_named_with_its_limits() {
     let _alone = run_exclusively();
     let builder = Hive::builder;
-    assert_contains_all(&error(builder().bees(0)), &["at least 1 bee", "0 bees"]);
-    assert_contains_all(&error(builder().bees(9).max_bees(8)), &["9 bees", "max_bees, 8"]);
+    assert_contains_all(&error(builder().bees(0)), &["at least 1 bee", "0 were asked for"]);
+    assert_contains_all(&error(builder().bees(9).max_bees(8)), &["9 bees", "limit is 8"]);
     assert_contains_all(&error(builder().bees(1).max_bees(0)), &["max_bees is 0", "from 1 to 65535"]);
     assert_contains_all(&error(builder().bees(1).max_bees(1 << 40)), &["1099511627776", "from 1 to 65535"]);
-    assert_contains_all(&error(builder().bees(2_000)), &["2000 bees", "max_bees, 1024"]);
+    assert_contains_all(&error(builder().bees(2_000)), &["2000 bees", "limit is 1024"]);
     assert_contains_all(&error(builder().bees(usize::MAX).max_bees(usize::MAX)), &[&usize::MAX.to_string(), "65535"]);
     // What is advised is what the builder takes.
     assert_contains_all(&error(builder().bees(65_535)), &["raise max_bees"]);

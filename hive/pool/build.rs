@@ -216,16 +216,10 @@ pub(crate) fn prepare_process() {
 /// Checks that `1 <= bees <= max_bees <= MAX_BEES`.
 fn check_bees(bees: usize, max_bees: usize) -> Result<(), Error> {
     let limit = MAX_BEES as usize;
-    if bees == 0 {
-        Err(Error::new(ErrorKind::NoBees, "a hive has at least 1 bee, the queen; 0 bees were asked for"))
-    } else if !(1..=limit).contains(&max_bees) {
+    if !(1..=limit).contains(&max_bees) {
         Err(Error::new(ErrorKind::Settings, format!("max_bees is {max_bees}; it must be from 1 to {limit}")))
-    } else if bees > max_bees {
-        Err(Error::too_many_bees(
-            bees,
-            format_args!("{bees} bees are more than max_bees, {max_bees}"),
-            format_args!("raise max_bees in the builder"),
-        ))
+    } else if !(1..=max_bees).contains(&bees) {
+        Err(Error::out_of_range(bees, max_bees))
     } else {
         Ok(())
     }
@@ -265,9 +259,9 @@ mod tests {
     #[test]
     fn sizes_out_of_range_are_refused_with_the_numbers() {
         let none = Environment::default();
-        assert!(resolve(&Builder::default().bees(0), &none).unwrap_err().contains("0 bees"));
+        assert!(resolve(&Builder::default().bees(0), &none).unwrap_err().contains("0 were asked for"));
         let above = resolve(&Builder::default().bees(9).max_bees(8), &none).unwrap_err();
-        assert!(above.contains("9 bees") && above.contains("max_bees, 8"), "{above}");
+        assert!(above.contains("9 bees") && above.contains("limit is 8"), "{above}");
         let absurd = resolve(&Builder::default().bees(1).max_bees(1 << 40), &none).unwrap_err();
         assert!(absurd.contains("1099511627776") && absurd.contains("65535"), "{absurd}");
         assert!(resolve(&Builder::default().bees(usize::MAX), &none).is_err());

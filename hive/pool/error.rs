@@ -89,15 +89,19 @@ impl Error {
         self
     }
 
-    /// The error that `bees` are above a hive's `max_bees`, as `problem` says. If some hive may have so many, the
-    /// message ends with the advice `how` to raise that limit.
+    /// The error that a hive of at most `max_bees` bees gets no such size and runs no such region. If some hive may have
+    /// so many, the message says how to raise that limit.
     #[cold]
-    pub(crate) fn too_many_bees(bees: usize, problem: fmt::Arguments<'_>, how: fmt::Arguments<'_>) -> Self {
-        let message = if bees <= MAX_BEES as usize {
-            format!("{problem}; ask for fewer, or {how}")
+    pub(crate) fn out_of_range(bees: usize, max_bees: usize) -> Self {
+        if bees == 0 {
+            return Self::new(ErrorKind::NoBees, "there is at least 1 bee, the queen; 0 were asked for");
+        }
+        let advice = if bees <= MAX_BEES as usize {
+            format!(", or raise max_bees in the builder: Hive::builder().max_bees({bees})")
         } else {
-            format!("{problem}; ask for fewer: no hive has more than {MAX_BEES}")
+            format!(": no hive has more than {MAX_BEES}")
         };
+        let message = format!("{bees} bees were asked for, and this hive's limit is {max_bees}; ask for fewer{advice}");
         Self::new(ErrorKind::TooManyBees, message)
     }
 }

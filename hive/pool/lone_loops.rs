@@ -39,11 +39,7 @@ impl Shared {
         kind: LoopKind,
         body: &mut P,
     ) -> Result<(), Error> {
-        let bees = self.checked_bees(bees)?;
-        if bees == 1 {
-            self.run_alone(body);
-            return Ok(());
-        }
+        let Some(bees) = self.team_to_start(bees, body)? else { return Ok(()) };
         let key = if let LoopKind::KnownBy(key, _) = kind { key } else { BodyFn::of::<P>().hash() };
         let size = LoopSize { body: key, indices, sharing: kind.sharing() };
         let may_run_as_one = !matches!(kind, LoopKind::OfBees(_));

@@ -34,11 +34,7 @@ impl Shared {
     /// Runs a region: see [`Hive::try_spmd`](crate::pool::handle::Hive::try_spmd). The calling thread is bee 0 of it.
     #[inline]
     pub(crate) fn spmd<P: RegionBody>(self: &Arc<Self>, bees: usize, body: &mut P) -> Result<(), Error> {
-        let bees = self.checked_bees(bees)?;
-        if bees == 1 {
-            self.run_alone(body);
-            return Ok(());
-        }
+        let Some(bees) = self.team_to_start(bees, body)? else { return Ok(()) };
         // Inside a region or a task of any hive the thread must not simply wait for the queen lock.
         if nesting::is_inside_any() {
             return self.nested_spmd(bees, body, Start::Region);
@@ -50,35 +46,39 @@ impl Shared {
     /// [`spmd_if_free`](crate::adapters::free_region::spmd_if_free). False: it has not been run.
     #[inline]
     pub(crate) fn spmd_if_free<P: RegionBody>(self: &Arc<Self>, bees: usize, body: &mut P) -> Result<bool, Error> {
-        let bees = self.checked_bees(bees)?;
-        if bees == 1 {
-            self.run_alone(body);
-            return Ok(true);
-        }
+        let Some(bees) = self.team_to_start(bees, body)? else { return Ok(true) };
         self.run_if_free(bees, body, Start::Region, true).map_or(Ok(false), |result| result.map(|()| true))
     }
 
     /// Runs a region of all bees that the hive has when the region starts, but of at most `limit`: see
     /// [`Hive::spmd_all`](crate::pool::handle::Hive::spmd_all). Never grows the hive.
     pub(crate) fn spmd_present<P: RegionBody>(self: &Arc<Self>, limit: usize, body: &mut P) -> Result<(), Error> {
-        let present = |shared: &Self| shared.checked_bees(limit.min(shared.team.bees() as usize));
-        let bees = present(self)?;
-        if bees == 1 {
-            self.run_alone(body);
-            return Ok(());
-        }
+        let present = || limit.min(self.team.bees() as usize);
+        let Some(bees) = self.team_to_start(present(), body)? else { return Ok(()) };
         if nesting::is_inside_any() {
             return self.nested_spmd(bees, body, Start::Present);
         }
         let mut queen_guard = self.team.become_queen();
         // The number may have changed while the calling thread waited to be queen.
-        let bees = present(self)?;
+        let bees = self.checked_bees(present())?;
         if bees == 1 {
             drop(queen_guard);
             self.run_alone(body);
             return Ok(());
         }
         self.run_team(&mut queen_guard, bees, false, body)
+    }
+
+    /// How many bees a region or a loop is to have for which the program asks for so many. None: one, and `body` has been
+    /// run, alone.
+    #[inline(always)]
+    pub(super) fn team_to_start<P: RegionBody>(self: &Arc<Self>, bees: usize, body: &P) -> Result<Option<u32>, Error> {
+        let bees = self.checked_bees(bees)?;
+        if bees > 1 {
+            return Ok(Some(bees));
+        }
+        self.run_alone(body);
+        Ok(None)
     }
 
     /// Runs a region of at least two bees for the holder of the queen lock. `grows`: whether the hive grows first if it
@@ -193,13 +193,20 @@ impl Shared {
     /// Calls `run` with the context of such a region.
     #[inline]
     pub(crate) fn as_solo_team<R>(self: &Arc<Self>, run: impl FnOnce(&RegionContext<'_>) -> R) -> R {
-        let region = SoloRegion { shared: self, context: RegionContext::alone(&self.team) };
-        let result = run(&region.context);
-        // The usual case: there is no resize to apply and no failure, so the destructor has nothing to do.
-        if region.context.has_nothing_pending() {
-            std::mem::forget(region)
+        let context = RegionContext::alone(&self.team);
+        // The resize that was asked for inside, as `ApplyResizeAtRegionEnd` applies it after other regions.
+        let apply_resize = on_drop(|| {
+            if let Some(bees) = context.resize_at_region_end() {
+                self.apply_resize_at_region_end(bees);
+            }
+        });
+        let result = run(&context);
+        // The usual case: there is no resize to apply and no failure.
+        if context.has_nothing_pending() {
+            std::mem::forget(apply_resize);
         } else {
-            region.finish()
+            drop(apply_resize);
+            panic_if_failed(&context);
         }
         result
     }
@@ -208,8 +215,8 @@ impl Shared {
     /// number.
     #[inline]
     pub(crate) fn checked_bees(&self, bees: usize) -> Result<u32, Error> {
-        let max_bees = self.config.max_bees;
-        if bees.wrapping_sub(1) < max_bees as usize && !self.is_forked() {
+        let max_bees = self.config.max_bees as usize;
+        if bees.wrapping_sub(1) < max_bees && !self.is_forked() {
             return Ok(bees as u32);
         }
         Err(refusal(bees, max_bees))
@@ -219,22 +226,15 @@ impl Shared {
 /// The error that a hive of at most `max_bees` bees runs no region of `bees` bees and gets no such size. If the number
 /// itself is right, the process is a forked child.
 #[cold]
-fn refusal(bees: usize, max_bees: u32) -> Error {
-    if bees == 0 {
-        Error::new(ErrorKind::NoBees, "a region needs at least 1 bee, its caller; 0 were asked for")
-    } else if bees > max_bees as usize {
-        Error::too_many_bees(
-            bees,
-            format_args!("{bees} bees were asked for, and this hive's limit is {max_bees}"),
-            format_args!("build one with Hive::builder().max_bees({bees})"),
-        )
-    } else {
-        Error::new(
-            ErrorKind::Forked,
-            "this process was forked from the one that made this hive, and has none of its threads; build a hive of \
-             its own with Hive::new, after the fork",
-        )
+fn refusal(bees: usize, max_bees: usize) -> Error {
+    if !(1..=max_bees).contains(&bees) {
+        return Error::out_of_range(bees, max_bees);
     }
+    Error::new(
+        ErrorKind::Forked,
+        "this process was forked from the one that made this hive, and has none of its threads; build a hive of its \
+         own with Hive::new, after the fork",
+    )
 }
 
 /// Calls `run` with the queen lock of `team`, for a thread that is inside a region or runs tasks and wants to start a
@@ -269,33 +269,13 @@ impl Drop for ApplyResizeAtRegionEnd<'_> {
     }
 }
 
-/// A region whose team is the caller alone. Dropping it applies the resize that was asked for inside, as
-/// `ApplyResizeAtRegionEnd` does for other regions.
-struct SoloRegion<'c> {
-    shared: &'c Arc<Shared>,
-    context: RegionContext<'c>,
-}
-
-impl SoloRegion<'_> {
-    /// Ends a region that has left a note in its context: a resize to apply, or a failure.
-    ///
-    /// # Panics
-    /// If the region has failed, although its body has returned.
-    #[cold]
-    fn finish(self) {
-        let failure = self.context.failure();
-        drop(self);
-        if let Some(unfinished) = failure {
-            unfinished.panic_at_end(0);
-        }
-    }
-}
-
-impl Drop for SoloRegion<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        if let Some(bees) = self.context.resize_at_region_end() {
-            self.shared.apply_resize_at_region_end(bees);
-        }
+/// Ends a region whose team is the caller alone.
+///
+/// # Panics
+/// If the region has failed, although its body has returned.
+#[cold]
+fn panic_if_failed(context: &RegionContext<'_>) {
+    if let Some(unfinished) = context.failure() {
+        unfinished.panic_at_end(0);
     }
 }

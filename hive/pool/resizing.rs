@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::pool::error::{Error, ErrorKind};
+use crate::pool::error::Error;
 use crate::pool::shared::{MIN_BEES_WITH_WORKER, Shared};
 use crate::protocol::region::region_context::RegionContext;
 use crate::region::nesting;
@@ -34,9 +34,6 @@ impl Shared {
     /// Changes the size of the hive: see [`Hive::resize`](crate::pool::handle::Hive::resize). Inside a region of this
     /// hive, the change takes effect when the region ends.
     pub(crate) fn resize(self: &Arc<Self>, bees: usize) -> Result<(), Error> {
-        if bees == 0 {
-            return Err(Error::new(ErrorKind::NoBees, "a hive has at least 1 bee, the queen; resize(0) was called"));
-        }
         let bees = self.checked_bees(bees)?;
         let resized = nesting::with_outermost_region(&self.team, |context| self.resize_after_region(bees, context));
         resized.unwrap_or_else(|| self.resize_now(bees))
