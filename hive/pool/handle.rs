@@ -1,17 +1,15 @@
 //! [`Hive`], the handle by which a program holds a hive.
 //!
-//! The methods for sizes, waiting and reports are here and pass on to `Shared`; those that run regions are in
-//! `run_parts.rs`, and those that build a hive in `build.rs`. Loops, reductions, memory and tasks add methods to `Hive`
+//! The methods for waiting and reports are here; those that run regions are in `run_parts.rs`, those that change the
+//! hive's size in `resizing.rs`, and those that build a hive in `build.rs`. Loops, reductions, memory and tasks add methods to `Hive`
 //! in their own folders.
 
+use std::fmt;
 use std::mem::ManuallyDrop;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::{fmt, io};
 
-use crate::observe::stats::Stats;
-use crate::pool::error::Error;
+use crate::observe::stats::{Counts, Stats};
 use crate::pool::report::Report;
 use crate::pool::shared::Shared;
 use crate::pool::thread_host::Guest;
@@ -115,56 +113,6 @@ impl Hive {
         (!hive.shared.has_ended.load(Ordering::Relaxed)).then_some(hive)
     }
 
-    /// Changes the size of the hive to `bees` bees, including the queen. May be called by any thread at any time, and
-    /// does not wait for a region to end or for a bee to finish its work.
-    ///
-    /// Shrinking makes workers surplus. A surplus worker parks on its semaphore as soon as it has nothing left to run,
-    /// and costs nothing from then on; a worker that sleeps is parked without being woken, unless a region waits for
-    /// it. [`wait_until_parked`](Self::wait_until_parked) waits for them. Growing brings parked workers back, and keeps
-    /// surplus workers that have not parked yet. Called inside a region of this hive, it takes effect when the region
-    /// ends. A region that asks for more bees than there are grows the hive again. So where one thread shrinks the hive
-    /// while another runs regions, the other takes [`spmd_all`](Self::spmd_all), which never grows the hive. If it asks
-    /// for a size, it does so anew before each region, and may still undo a resize that comes in between. A loop
-    /// ([`par_for`](Self::par_for) and its siblings) runs on the bees that there are when it is called. If the hive is
-    /// made smaller while it waits for its turn, it does not grow it again: the surplus bees run their parts first, and
-    /// then park. Only a loop over a [`Plan`](crate::memory::plan::Plan) asks for a size, as a region does.
-    ///
-    /// ```
-    /// let hive = hive::Hive::new(4)?;
-    /// hive.resize(1)?;
-    /// hive.wait_until_parked();
-    /// assert_eq!((hive.bees(), hive.bees_not_yet_tucked_in()), (1, 0));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If `bees` is 0 or above [`max_bees`](Self::max_bees), if the system makes no more threads, or in a forked child.
-    /// The size is then the same as before.
-    pub fn resize(&self, bees: usize) -> Result<(), Error> {
-        self.shared.resize(bees)
-    }
-
-    /// Waits until no surplus worker is on a core, that is, until
-    /// [`bees_not_yet_tucked_in`](Self::bees_not_yet_tucked_in) is 0. The cores are then free for other programs. (If
-    /// another thread has called a loop before the hive was made smaller, and it starts only now, the surplus workers
-    /// take part in it, and park again.)
-    ///
-    /// Inside a region of this hive it returns at once. Inside a region or a task of any hive, it does not wait for
-    /// surplus workers that are in the middle of a task or of a region: these may be waiting for the caller, or be the
-    /// caller. If another thread is this hive's queen at that time, the workers of the last region's team count as
-    /// being inside that region still.
-    ///
-    /// ```
-    /// let hive = hive::Hive::new(4)?;
-    /// hive.resize(1)?;
-    /// hive.wait_until_parked(); // three cores are free for a library that has threads of its own
-    /// assert_eq!(hive.bees_not_yet_tucked_in(), 0);
-    /// # Ok::<(), hive::Error>(())
-    /// ```
-    pub fn wait_until_parked(&self) {
-        self.shared.wait_until_parked();
-    }
-
     /// Keeps all bees polling while `section` runs, however long they have nothing to do, so that each region in it
     /// starts as fast as the hardware allows. Afterwards they wait as usual. This is for the steps of a simulation with
     /// gaps in between, or for one token of an inference.
@@ -266,25 +214,7 @@ impl Hive {
     /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn stats(&self) -> Stats {
-        self.shared.stats()
-    }
-
-    /// Writes the timeline of a traced hive (see [`Builder::trace`](crate::Builder::trace)) up to this moment, and
-    /// returns the file's name. The whole timeline is written again when the hive is dropped or the process ends.
-    ///
-    /// May be called at any time, by any thread. The bees go on meanwhile; in the file, everything that they are in the
-    /// middle of ends at the moment of writing.
-    ///
-    /// ```
-    /// let error = hive::Hive::new(1)?.write_trace().unwrap_err();
-    /// assert!(error.to_string().contains("this hive is not traced"));
-    /// # Ok::<(), hive::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If the hive is not traced, if the file cannot be written, or in a forked child.
-    pub fn write_trace(&self) -> io::Result<PathBuf> {
-        self.shared.write_trace()
+        Stats { per_bee: self.shared.team.counters().map(Counts::of).collect() }
     }
 
     /// The settings that are in effect: bees, places, mask, quota, spin time, how the machine was read, and all

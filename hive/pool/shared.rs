@@ -13,7 +13,6 @@ use std::thread::JoinHandle;
 
 use crossbeam_utils::CachePadded;
 
-use crate::observe::stats::{Counts, Stats};
 use crate::observe::trace::Tracer;
 use crate::observe::watchdog::Watchdog;
 use crate::pool::async_caller::AsyncCaller;
@@ -141,11 +140,6 @@ impl Shared {
             tracer,
             runtime_warnings: Mutex::new(Vec::new()),
         })
-    }
-
-    /// What the bees hired so far have done.
-    pub(crate) fn stats(&self) -> Stats {
-        Stats { per_bee: self.team.counters().map(Counts::of).collect() }
     }
 
     /// Adds a warning to the report, unless the same warning is in it already. Does nothing in a forked child, where a

@@ -6,40 +6,57 @@
 //! `docs/waits-between-hives.md` says why the waits in this file cannot form a cycle.
 
 use std::io;
+use std::panic::catch_unwind;
 use std::path::PathBuf;
 use std::sync::atomic::{Ordering, fence};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, Weak};
 use std::thread::JoinHandle;
 
 use crate::observe::trace::Tracer;
-use crate::observe::trace::traced_hives::{TracedHive, write_at_exit};
+use crate::pool::handle::Hive;
 use crate::pool::shared::Shared;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::region::nesting;
 use crate::sys::presence::while_off_core;
+use crate::sys::process::ProcessLock;
 use crate::sys::stderr::write_message;
+
+impl Hive {
+    /// Writes the timeline of a traced hive (see [`Builder::trace`](crate::Builder::trace)) up to this moment, and
+    /// returns the file's name. The whole timeline is written again when the hive is dropped or the process ends.
+    ///
+    /// May be called at any time, by any thread. The bees go on meanwhile; in the file, everything that they are in the
+    /// middle of ends at the moment of writing.
+    ///
+    /// ```
+    /// let error = hive::Hive::new(1)?.write_trace().unwrap_err();
+    /// assert!(error.to_string().contains("this hive is not traced"));
+    /// # Ok::<(), hive::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the hive is not traced, if the file cannot be written, or in a forked child.
+    pub fn write_trace(&self) -> io::Result<PathBuf> {
+        let tracer = self.shared.tracer.as_ref().ok_or_else(|| io::Error::other(NOT_TRACED_MESSAGE))?;
+        if self.shared.is_forked() {
+            return Err(io::Error::other("this process is a forked child: the trace is its parent's"));
+        }
+        self.shared.write_with(tracer)?;
+        Ok(tracer.path.clone())
+    }
+}
 
 impl Shared {
     /// Starts the watchdog, and registers the timeline to be written when the process ends, as far as the configuration
     /// asks for them. Neither keeps a hive alive that nobody uses any more, since each has a weak reference only.
     pub(crate) fn start_observers(self: &Arc<Self>) -> io::Result<()> {
         if self.tracer.is_some() {
-            write_at_exit(Arc::<Self>::downgrade(self));
+            write_at_exit(Arc::downgrade(self));
         }
         let Some(limit) = self.config.watchdog_limit else { return Ok(()) };
         let watched = Arc::downgrade(self);
         let take_snapshot = move || watched.upgrade().map(|shared| shared.team.snapshot());
         self.watchdog.start(&self.config.thread_name, limit, take_snapshot)
-    }
-
-    /// Writes the trace: see [`Hive::write_trace`](crate::pool::handle::Hive::write_trace).
-    pub(crate) fn write_trace(&self) -> io::Result<PathBuf> {
-        let tracer = self.tracer.as_ref().ok_or_else(|| io::Error::other(NOT_TRACED_MESSAGE))?;
-        if self.is_forked() {
-            return Err(io::Error::other("this process is a forked child: the trace is its parent's"));
-        }
-        self.write_with(tracer)?;
-        Ok(tracer.path.clone())
     }
 
     fn write_with(&self, tracer: &Tracer) -> io::Result<()> {
@@ -107,9 +124,7 @@ impl Shared {
         let context = TaskContext::of_ended_bee(&self.team, 1);
         nesting::within_tasks(&context, || self.team.run_leftover_tasks());
     }
-}
 
-impl TracedHive for Shared {
     /// Writes the trace when the hive or the process ends, if the hive is traced. An error goes to standard error,
     /// because no caller is left to return it to.
     fn write_final_trace(&self) {
@@ -134,6 +149,41 @@ impl Drop for Shared {
     }
 }
 
+/// The hives whose timeline is to be written when the process ends, and whether the exit handler that does so has been
+/// registered. A `ProcessLock`, so that a forked child does not find it locked.
+static LIVE_TRACED: ProcessLock<(Vec<Weak<Shared>>, bool)> = ProcessLock::new((Vec::new(), false));
+
+/// Arranges that a hive's timeline is written when the process ends, if the hive still exists then.
+fn write_at_exit(hive: Weak<Shared>) {
+    extern "C" fn write_all() {
+        // Unwinding must not leave a C function. If there is a panic, its message has been printed.
+        let _ = catch_unwind(|| {
+            // The list is taken out: no file is written under a `ProcessLock`, since forks wait for it. (A forked
+            // child, which has this handler as well, writes nothing: see `write_final_trace`.)
+            let live = LIVE_TRACED.with(|(live, _)| std::mem::take(live));
+            live.iter().filter_map(Weak::upgrade).for_each(|hive| hive.write_final_trace());
+        });
+    }
+
+    let status = LIVE_TRACED.with(|(live, has_exit_handler)| {
+        add(live, hive);
+        #[expect(unsafe_code, reason = "atexit takes a C function")]
+        // SAFETY: the function does not unwind, and what it uses, a static, is never dropped.
+        let register = || unsafe { libc::atexit(write_all) };
+        // One handler writes the timelines of all hives, so it is registered only once.
+        if std::mem::replace(has_exit_handler, true) { 0 } else { register() }
+    });
+    if status != 0 {
+        write_message("hive: no room for another exit handler; only hives that are dropped write their traces\n");
+    }
+}
+
+/// Adds a hive to those that may still exist, and removes those that are gone.
+fn add<H>(live: &mut Vec<Weak<H>>, hive: Weak<H>) {
+    live.retain(|hive| hive.strong_count() > 0);
+    live.push(hive);
+}
+
 /// Joins these threads, none of which is the calling one. That one may be a worker of another hive.
 fn join_all(threads: Vec<JoinHandle<()>>) {
     let join = |thread: JoinHandle<()>| thread.join().expect("a bee catches the panics of what it runs");
@@ -142,3 +192,17 @@ fn join_all(threads: Vec<JoinHandle<()>>) {
 
 const NOT_TRACED_MESSAGE: &str = "this hive is not traced: ask for that with Hive::builder().trace(FILE) or \
                                   HIVE_TRACE=FILE; its report says whether the file could be made";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dropped_hives_are_removed_from_the_list() {
+        let (alive, mut live) = (Arc::new(()), Vec::new());
+        add(&mut live, Arc::downgrade(&alive));
+        (0..1_000).for_each(|_| add(&mut live, Weak::new()));
+        assert!(live.len() < 32, "{}", live.len());
+        assert_eq!(live.iter().filter_map(Weak::upgrade).count(), 1);
+    }
+}

@@ -214,7 +214,7 @@ mod tests {
     /// The statics that are of none of the four types, nor atomic numbers, and why each of them is harmless.
     const EXCEPTIONS: [(&str, &str); 8] = [
         ("adapters/task_pool/completion.rs: SEMAPHORE", "each thread has its own"),
-        ("observe/trace/log.rs: FIRST_USE", "`trace/traced_hives.rs` fills it while no thread forks"),
+        ("observe/trace/log.rs: FIRST_USE", "`trace/file_names.rs` fills it while no thread forks"),
         ("pool/wait_graph.rs: OWN_NODE", "each thread has its own"),
         ("region/nesting.rs: ENDING_FRAME", "each thread has its own"),
         ("sys/cpu_locks.rs: OPEN", "it consists of atomic numbers, which are written while no thread forks"),

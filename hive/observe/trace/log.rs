@@ -131,7 +131,7 @@ impl Log {
 /// same on all CPUs and never goes back. (The processor's own counter would take half the time to read, but would have
 /// to be checked against this clock on each machine.)
 pub(crate) fn nanos_since_start() -> u64 {
-    // For hives, `claim_file_name` (in `traced_hives.rs`) has filled this under the lock that forks wait for, so no
+    // For hives, `claim_file_name` (in `file_names.rs`) has filled this under the lock that forks wait for, so no
     // forked child finds it half filled.
     static FIRST_USE: OnceLock<Instant> = OnceLock::new();
     FIRST_USE.get_or_init(Instant::now).elapsed().as_nanos() as u64

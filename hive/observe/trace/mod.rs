@@ -3,14 +3,14 @@
 //!
 //! A hive that is built with [`Builder::trace`](crate::pool::builder::Builder::trace) or `HIVE_TRACE` has a [`Tracer`].
 //! The bees add events (`event.rs`) to their logs (`log.rs`) as they run. The file is written when the hive is dropped,
-//! when the process ends and whenever the program asks for it; `chrome_json.rs` has its format, `traced_hives.rs` its
+//! when the process ends and whenever the program asks for it; `chrome_json.rs` has its format, `file_names.rs` its
 //! name, and `output_file.rs` how it is opened.
 
 pub(crate) mod chrome_json;
 pub(crate) mod event;
+pub(crate) mod file_names;
 pub(crate) mod log;
 pub(crate) mod output_file;
-pub(crate) mod traced_hives;
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ impl Tracer {
     /// # Errors
     /// If the file cannot be made. The error is a warning for the report.
     pub(crate) fn open(wanted: &Path) -> Result<Self, String> {
-        let path = traced_hives::claim_file_name(wanted);
+        let path = file_names::claim_file_name(wanted);
         match output_file::open_for_writing(&path) {
             // The file is closed again: each writing opens it anew and replaces its contents.
             Ok(_) => Ok(Self { path, is_given_back: Mutex::new(false) }),
@@ -46,7 +46,7 @@ impl Tracer {
     /// Gives the file's name back for another hive, and writes nothing from now on: this one could not be built.
     pub(crate) fn give_back_name(&self) {
         *self.is_given_back.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        traced_hives::give_back_file_name(&self.path);
+        file_names::give_back_file_name(&self.path);
     }
 
     /// Writes everything that has been logged so far, replacing what was written before. The bees may go on meanwhile.
