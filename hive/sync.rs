@@ -16,7 +16,7 @@ pub(crate) use std::thread::{panicking as is_unwinding, sleep as nap, yield_now 
 
 pub(crate) use crossbeam_deque::{Injector, Steal, Stealer, Worker};
 
-pub(crate) use crate::observe::activity::{Activity, ActivityCell, BeeState, Snapshot};
+pub(crate) use crate::observe::activity::{ActivityCell, BeeState, Snapshot};
 pub(crate) use crate::observe::cold_parts::ColdParts;
 pub(crate) use crate::observe::counters::{BeeCounters, Counter};
 pub(crate) use crate::observe::help::{Help, HelpOfLoop};

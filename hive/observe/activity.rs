@@ -6,48 +6,22 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::observe::trace::event::{Event, EventKind, MAX_SMALL};
+use crate::observe::trace::event::{Event, EventKind};
 
-/// What a bee is doing, as far as regions and tasks are concerned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Activity {
-    /// None of the others. A bee that has written nothing yet is idle, too.
-    Idle,
-    /// It runs a task, or waits for something inside a task.
-    InTask,
-    /// It runs the body of its region, and has passed this many barriers of it.
-    InRegion(u32),
-    /// It waits at this barrier of its region. The first barrier is number 1.
-    AtBarrier(u32),
-    /// It is the queen and waits at the end of a region for the other bees.
-    AtRegionEnd,
-    /// It has come to the end of its region.
-    LeftRegion,
-}
-
-impl Activity {
-    /// The event that marks its beginning, in the region `region` with `bees` bees.
-    pub(crate) fn event(self, region: u32, bees: u32) -> Event {
-        let (event, small) = match self {
-            Self::Idle => (Event::end(EventKind::Task), 0),
-            Self::InTask => (Event::begin(EventKind::Task), 0),
-            Self::InRegion(0) => (Event::begin(EventKind::Region), bees),
-            Self::InRegion(passed) => (Event::end(EventKind::Barrier), passed.min(MAX_SMALL)),
-            Self::AtBarrier(number) => (Event::begin(EventKind::Barrier), number.min(MAX_SMALL)),
-            Self::AtRegionEnd => (Event::begin(EventKind::QueenWait), 0),
-            Self::LeftRegion => (Event::end(EventKind::Region), 0),
-        };
-        Event { small, large: region, ..event }
-    }
-}
-
-/// The activity of one bee, as the event that has begun it. The bee itself writes it, in watched hives only; the
-/// watchdog's thread reads it.
+/// What one bee is doing, as far as regions and tasks are concerned: the event that has begun it. The bee itself writes
+/// it, in watched hives only; the watchdog's thread reads it. `large` is always the region.
+///
+/// - The begin of a `Region`, or the end of a `Barrier` with its number: the bee runs its part of the region.
+/// - The begin of a `Barrier` with its number: it waits there.
+/// - The begin of a `QueenWait`: it is the queen and waits at the end of the region.
+/// - The end of a `Region`: it has come to its end.
+/// - The begin of a `Task`: it runs a task, or waits for something inside a task.
+/// - The end of a `Task`: it has written nothing yet.
 pub(crate) struct ActivityCell(AtomicU64);
 
 impl Default for ActivityCell {
     fn default() -> Self {
-        Self(AtomicU64::new(Activity::Idle.event(0, 0).to_bits()))
+        Self(AtomicU64::new(Event::end(EventKind::Task).to_bits()))
     }
 }
 
@@ -75,7 +49,7 @@ pub(crate) struct Snapshot {
 
 /// What one bee is doing.
 pub(crate) struct BeeState {
-    /// What the bee has recorded last: an event of `Activity::event`, with the region that it belongs to.
+    /// What the bee has recorded last, with the region that it belongs to.
     pub(crate) record: Event,
     /// Whether its state is ASLEEP.
     pub(crate) is_asleep: bool,
@@ -90,19 +64,9 @@ mod tests {
     #[test]
     fn an_activity_is_read_as_it_was_written() {
         let cell = ActivityCell::default();
-        assert_eq!(cell.get(), Activity::Idle.event(0, 0));
-        for activity in [
-            Activity::InTask,
-            Activity::InRegion(0),
-            Activity::AtBarrier(u32::MAX),
-            Activity::InRegion(u32::MAX),
-            Activity::AtRegionEnd,
-            Activity::LeftRegion,
-            Activity::Idle,
-        ] {
-            let written = activity.event(u32::MAX, 65_535);
-            cell.set(written);
-            assert_eq!(cell.get(), written);
-        }
+        assert_eq!(cell.get(), Event::end(EventKind::Task));
+        let written = Event::numbered(EventKind::Barrier, 7, u32::MAX);
+        cell.set(written);
+        assert_eq!(cell.get(), written);
     }
 }

@@ -182,11 +182,20 @@ fn state_text(snapshot: &Snapshot, state: &BeeState) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::activity::Activity;
 
-    fn snapshot(region: u32, activities: &[Activity]) -> Snapshot {
-        let state = |activity: &Activity| BeeState { record: activity.event(5, 2), is_asleep: false, is_parked: false };
-        Snapshot { region, bees: activities.len() as u32, states: activities.iter().map(state).collect() }
+    /// A snapshot of a team in `region` whose bees have recorded these events in region 5.
+    fn snapshot(region: u32, events: &[Event]) -> Snapshot {
+        let state =
+            |event: &Event| BeeState { record: Event { large: 5, ..*event }, is_asleep: false, is_parked: false };
+        Snapshot { region, bees: events.len() as u32, states: events.iter().map(state).collect() }
+    }
+
+    fn at_barrier(number: u32) -> Event {
+        Event::numbered(EventKind::Barrier, number, 0)
+    }
+
+    fn after_barrier(number: u32) -> Event {
+        Event { small: number, ..Event::end(EventKind::Barrier) }
     }
 
     #[test]
@@ -195,13 +204,13 @@ mod tests {
         let stuck = snapshot(
             5,
             &[
-                Activity::AtRegionEnd,
-                Activity::AtBarrier(3),
-                Activity::InRegion(2),
-                Activity::InTask,
-                Activity::LeftRegion,
-                Activity::InRegion(0),
-                Activity::Idle,
+                Event::begin(EventKind::QueenWait),
+                at_barrier(3),
+                after_barrier(2),
+                Event::begin(EventKind::Task),
+                Event::end(EventKind::Region),
+                Event::begin(EventKind::Region),
+                Event::end(EventKind::Task),
             ],
         );
         let at = |progress: &mut Progress, seconds| progress.check(&stuck, start + Duration::from_secs_f64(seconds));
@@ -227,10 +236,10 @@ mod tests {
     fn who_gets_on_is_not_reported() {
         let (mut progress, start) = (Progress::new(Duration::from_secs(1)), Instant::now());
         for step in 0..10 {
-            let moving = snapshot(5, &[Activity::AtBarrier(step), Activity::InRegion(step)]);
+            let moving = snapshot(5, &[at_barrier(step), after_barrier(step)]);
             assert_eq!(progress.check(&moving, start + Duration::from_millis(900) * step), None);
         }
-        let over = snapshot(6, &[Activity::AtRegionEnd, Activity::LeftRegion]);
+        let over = snapshot(6, &[Event::begin(EventKind::QueenWait), Event::end(EventKind::Region)]);
         assert!([20, 40].iter().all(|&seconds| progress.check(&over, start + Duration::from_secs(seconds)).is_none()));
     }
 }

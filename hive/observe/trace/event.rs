@@ -67,14 +67,14 @@ impl EventKind {
 
 /// The largest number in an event's 24 bits for the small one. Only numbers of barriers can be larger, which count as
 /// this one then; but a log is full before that.
-pub(crate) const MAX_SMALL: u32 = (1 << 24) - 1;
+const MAX_SMALL: u32 = (1 << 24) - 1;
 
 /// What begins, ends or happens on a bee at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) kind: EventKind,
     pub(crate) is_end: bool,
-    /// A number up to `MAX_SMALL`.
+    /// A number; packed, at most `MAX_SMALL`.
     pub(crate) small: u32,
     pub(crate) large: u32,
 }
@@ -109,7 +109,7 @@ impl Event {
     /// the large one in bits 32 to 63.
     pub(crate) fn to_bits(self) -> u64 {
         let Self { kind, is_end, small, large } = self;
-        u64::from(large) << 32 | u64::from(small) << 8 | u64::from(is_end) << 7 | kind as u64
+        u64::from(large) << 32 | u64::from(small.min(MAX_SMALL)) << 8 | u64::from(is_end) << 7 | kind as u64
     }
 
     /// The event that `to_bits` packed into this word.
@@ -134,5 +134,7 @@ mod tests {
         for event in [Event::resume(true), Event::resume(false)] {
             assert_eq!(Event::from_bits(event.to_bits()), event);
         }
+        let many_barriers = Event::numbered(EventKind::Barrier, u32::MAX, 5);
+        assert_eq!(Event::from_bits(many_barriers.to_bits()), Event { small: MAX_SMALL, ..many_barriers });
     }
 }

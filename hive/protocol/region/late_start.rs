@@ -16,7 +16,7 @@ use crate::protocol::region::group_part::Unstarted;
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::start_line::StartWord;
 use crate::protocol::{QueenGuard, Team};
-use crate::sync::{Activity, AtomicU32, Counter, Deadline, Ordering};
+use crate::sync::{AtomicU32, Counter, Deadline, Event, EventKind, Ordering};
 
 /// How a region is started that its queen has begun alone.
 struct LateOrder {
@@ -75,7 +75,7 @@ impl Team {
         self.panics.begin_region(word.epoch());
         self.slot(0).counters.increment(Counter::Regions);
         self.last_unstarted.set(word);
-        self.set_activity(0, || Activity::InRegion(0));
+        self.set_activity(0, || Event::begin(EventKind::Region));
         self.run_catching_panic(&queen, || body.run_part(&queen));
         self.run_other_parts(&queen, &unstarted, &rest);
         let is_poisoned = match unstarted.some_asleep.get() {
@@ -110,7 +110,7 @@ impl Team {
     fn end_unstarted(&self, queen: &RegionContext<'_>) -> bool {
         // A child that was forked in the last part is not to return from the region either: see `docs/fork.md`.
         self.policy().abort_if_forked();
-        self.set_activity(0, || Activity::LeftRegion);
+        self.set_activity(0, || Event::end(EventKind::Region));
         self.poison.is_set_for(queen.epoch)
     }
 

@@ -23,7 +23,7 @@ use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::shape::{MAX_LEVELS, Shape};
 use crate::protocol::region::stand_in::LentBody;
 use crate::protocol::region::start_line::StartLine;
-use crate::sync::Activity;
+use crate::sync::{Event, EventKind};
 
 /// The groups that a bee leads, with the base counts of their barriers. A worker owns its own; the queen's is the value
 /// that the queen lock protects.
@@ -144,14 +144,15 @@ impl Team {
     /// The barrier was not completed, for the reason that the error says.
     #[inline]
     pub(crate) fn wait_at_barrier(&self, region: &RegionContext<'_>) -> Result<(), BarrierError> {
-        let (id, barriers_passed) = (region.id, region.barriers_passed());
-        self.set_activity(id, || Activity::AtBarrier(barriers_passed as u32 + 1));
+        // The first barrier is number 1.
+        let (id, number) = (region.id, region.barriers_passed() as u32 + 1);
+        self.set_activity(id, || Event::numbered(EventKind::Barrier, number, 0));
         let outcome = if region.led_parts.is_empty() {
             self.wait_in_own_group(region)
         } else {
             self.wait_with_led_groups(region)
         };
-        self.set_activity(id, || Activity::InRegion(barriers_passed as u32 + 1));
+        self.set_activity(id, || Event { small: number, ..Event::end(EventKind::Barrier) });
         outcome
     }
 

@@ -18,7 +18,7 @@ use crate::protocol::region::stand_in::LentBody;
 use crate::protocol::region::start_line::{StartOrder, StartWord};
 use crate::protocol::worker::wake::Sleepers;
 use crate::protocol::{QueenGuard, Team};
-use crate::sync::{Activity, Counter, PartTime};
+use crate::sync::{Counter, Event, EventKind, PartTime};
 
 /// A body as it is when its region starts. Code off the shortest path takes a `dyn StartBody`: a program has that code
 /// once, and not once for each of its loops. The body itself travels to the workers all the same, not its address.
@@ -98,14 +98,14 @@ impl Team {
         // The queen's own run of the body, as bee 0.
         self.panics.begin_region(word.epoch());
         self.slot(0).counters.increment(Counter::Regions);
-        self.set_activity(0, || Activity::InRegion(0));
+        self.set_activity(0, || Event::begin(EventKind::Region));
         let cold_part = self.cold_parts.begin_if(is_timed | must_time);
         // SAFETY: `store` has put a `P` there, and it stays until `stored` is dropped below.
         self.run_catching_panic(&queen, || unsafe { closure_cell.with(|body: &P| body.run_part(&queen)) });
         if let Some(part) = self.cold_parts.end(cold_part) {
             self.end_cold_part(&queen, body_fn, runs_anywhere, part);
         }
-        self.set_activity(0, || Activity::AtRegionEnd);
+        self.set_activity(0, || Event::begin(EventKind::QueenWait));
         // Her own body has ended. She waits for the workers, takes the closure back, and notes where the barrier's
         // counts stand.
         // SAFETY: the body is there until `stored` is dropped.
@@ -113,7 +113,7 @@ impl Team {
         let end = self.wait_for_group(&queen, &own_group, some_asleep, lent_body);
         drop(stored);
         self.finish_group(queen_guard, &queen, &own_group, end);
-        self.set_activity(0, || Activity::LeftRegion);
+        self.set_activity(0, || Event::end(EventKind::Region));
         // No worker uses her stack any more, so a panic of the region may now unwind it.
         abort_guard.disarm();
         if end == RegionEnd::Poisoned {
@@ -144,7 +144,7 @@ impl Team {
             unsafe { self.start_groups(&queen, word, body_fn, body, runs_anywhere) };
         self.panics.begin_region(word.epoch());
         self.slot(0).counters.increment(Counter::Regions);
-        self.set_activity(0, || Activity::InRegion(0));
+        self.set_activity(0, || Event::begin(EventKind::Region));
         let cold_part = self.cold_parts.begin_if(is_timed | must_time);
         // SAFETY: `body_fn` was made for the reference that is stored in the root line's cell, and the reference stays
         // there until the region has ended.
@@ -204,7 +204,7 @@ impl Team {
         runs_anywhere: bool,
         some_asleep: bool,
     ) -> bool {
-        self.set_activity(0, || Activity::AtRegionEnd);
+        self.set_activity(0, || Event::begin(EventKind::QueenWait));
         // SAFETY: the body stays where it is until the region has ended.
         let lent_body = runs_anywhere.then(|| unsafe { LentBody::new(body_fn, &self.root_line().closure_cell) });
         self.finish_led_groups(queen_guard, queen, some_asleep, lent_body);
@@ -212,7 +212,7 @@ impl Team {
         // who has poisoned the region, in whatever group, has done so before.
         let end = self.wait_for_group(queen, queen.own_group(), some_asleep, lent_body);
         self.finish_group(queen_guard, queen, queen.own_group(), end);
-        self.set_activity(0, || Activity::LeftRegion);
+        self.set_activity(0, || Event::end(EventKind::Region));
         end == RegionEnd::Poisoned
     }
 

@@ -14,7 +14,7 @@ use crate::protocol::region::body::BodyFn;
 use crate::protocol::region::closure_cell::ClosureCell;
 use crate::protocol::region::group_part::{GroupPart, LedParts};
 use crate::protocol::region::region_context::RegionContext;
-use crate::sync::{Activity, AtomicU64, Counter, HelpOfLoop, Ordering, nanos, try_heavy_fence};
+use crate::sync::{AtomicU64, Counter, Event, EventKind, HelpOfLoop, Ordering, nanos, try_heavy_fence};
 
 /// What to run in the name of those that are away.
 #[derive(Clone, Copy)]
@@ -78,7 +78,7 @@ impl Team {
         let others = &self.fixed.shape.bees_of(part.group_id)[1..part.bees as usize];
         let begin = nanos();
         // The log of a traced hive says only that the leader is at the end of its own part.
-        self.show_activity(leader.id, Activity::InRegion(0));
+        self.show_activity(leader.id, Event::begin(EventKind::Region));
         let wanted = others.iter().filter(|&&id| self.slot(id).availability.want(leader.epoch)).count();
         // Pairs with the light fence in `Availability::begin`. If it is refused, only those that are away are excused.
         let is_fenced = wanted > 0 && try_heavy_fence();
@@ -93,7 +93,7 @@ impl Team {
                 help.note_worker();
             }
         }
-        self.show_activity(leader.id, Activity::AtRegionEnd);
+        self.show_activity(leader.id, Event::begin(EventKind::QueenWait));
         help.end();
     }
 

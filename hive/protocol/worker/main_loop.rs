@@ -18,7 +18,7 @@ use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::protocol::worker::ran_part::RanPart;
 use crate::protocol::worker::slot::{Slot, SlotState};
-use crate::sync::{Activity, BackOff, Counter, PollTime, TimedWait};
+use crate::sync::{BackOff, Counter, Event, EventKind, PollTime, TimedWait};
 
 /// A worker at work: bee `id` of the team, on a thread of its own.
 pub(crate) struct Worker<'h, 'c> {
@@ -304,12 +304,12 @@ impl<'h, 'c> Worker<'h, 'c> {
     #[inline(always)]
     #[expect(unsafe_code, reason = "runs the caller's closure, which the start signal lends")]
     fn run_body(&mut self, order: StartOrder, context: &RegionContext<'_>) {
-        self.team.set_activity(self.id, || Activity::InRegion(0));
+        self.team.set_activity(self.id, || Event::begin(EventKind::Region));
         // SAFETY: the queen has stored the body that this order was made for in the cell, or a pointer to it, and takes
         // it back only when every bee of the team has left.
         self.team.run_catching_panic(context, || unsafe { order.body_fn.run(&self.start_line.closure_cell, context) });
         self.slot.counters.increment(Counter::Regions);
-        self.team.set_activity(self.id, || Activity::LeftRegion);
+        self.team.set_activity(self.id, || Event::end(EventKind::Region));
     }
 
     /// Looks for a task. `has_just_begun`: whether the worker has only just begun to wait. It is then not yet counted

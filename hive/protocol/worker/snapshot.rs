@@ -3,7 +3,7 @@
 
 use crate::protocol::Team;
 use crate::protocol::worker::slot::SlotState;
-use crate::sync::{Activity, BeeState, Event, EventKind, Snapshot};
+use crate::sync::{BeeState, Event, EventKind, Snapshot};
 
 /// What the bees of a team record. All kinds are in one word, so that a team that records nothing finds that out by one
 /// comparison.
@@ -43,30 +43,35 @@ impl Team {
         Snapshot { region: word.epoch() as u32, bees: word.bees(), states: states.collect() }
     }
 
-    /// Records what bee `bee` does in the region that is running. `activity` is called only if something is recorded.
-    /// Called by the bee itself.
+    /// Records what bee `bee` does in the region that is running, by the event that begins it (see `ActivityCell`).
+    /// `event` is called only if something is recorded. Called by the bee itself.
     #[inline(always)]
-    pub(crate) fn set_activity(&self, bee: u32, activity: impl FnOnce() -> Activity) {
+    pub(crate) fn set_activity(&self, bee: u32, event: impl FnOnce() -> Event) {
         if self.fixed.instrumentation != Instrumentation::NONE {
-            self.write_activity(bee, activity());
+            self.write_activity(bee, event());
         }
     }
 
     /// Shows the activity of a bee to the watchdog, if there is one, and writes nothing to the bee's log.
-    pub(crate) fn show_activity(&self, bee: u32, activity: Activity) {
+    pub(crate) fn show_activity(&self, bee: u32, event: Event) {
         if self.fixed.instrumentation.has(Instrumentation::WATCHED) {
-            let word = self.region_word();
-            self.slot(bee).activity.set(activity.event(word.epoch() as u32, word.bees()));
+            self.slot(bee).activity.set(self.in_this_region(event));
         }
     }
 
     /// Writes the activity of a bee to whatever this team records.
     #[cold]
-    fn write_activity(&self, bee: u32, activity: Activity) {
-        self.show_activity(bee, activity);
-        let word = self.region_word();
+    fn write_activity(&self, bee: u32, event: Event) {
+        self.show_activity(bee, event);
         // The log is closed, and this does nothing, in a team that is not traced.
-        self.slot(bee).log.write(activity.event(word.epoch() as u32, word.bees()));
+        self.slot(bee).log.write(self.in_this_region(event));
+    }
+
+    /// The event with the numbers of the region that is running: which one it is and, if it begins, its size.
+    fn in_this_region(&self, event: Event) -> Event {
+        let word = self.region_word();
+        let small = if event == Event::begin(EventKind::Region) { word.bees() } else { event.small };
+        Event { small, large: word.epoch() as u32, ..event }
     }
 
     /// Runs `task`, and records that bee `bee` is in a task meanwhile. Called by the bee itself.
@@ -82,7 +87,7 @@ impl Team {
         let slot = self.slot(bee);
         // A task may run in the middle of a region or of another task, which the bee then goes on with.
         let before = slot.activity.get();
-        self.write_activity(bee, Activity::InTask);
+        self.write_activity(bee, Event::begin(EventKind::Task));
         task();
         slot.activity.set(before);
         slot.log.write(Event::end(EventKind::Task));

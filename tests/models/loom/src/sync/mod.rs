@@ -21,7 +21,7 @@ mod wait_common;
 
 pub(crate) use std::sync::atomic::{AtomicPtr, Ordering};
 
-pub(crate) use crate::observe::activity::{Activity, ActivityCell, BeeState, Snapshot};
+pub(crate) use crate::observe::activity::{ActivityCell, BeeState, Snapshot};
 pub(crate) use crate::observe::cold_parts::{ColdParts, PartTime};
 pub(crate) use crate::observe::counters::{BeeCounters, Counter};
 pub(crate) use crate::observe::help::{Help, HelpOfLoop, nanos};
