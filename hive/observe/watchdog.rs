@@ -89,8 +89,8 @@ impl Watchdog {
 fn watch(state: &AtomicU8, hive_name: &str, limit: Duration, take_snapshot: impl Fn() -> Option<Snapshot>) {
     let mut progress = Progress::new(limit);
     let pause = (limit / CHECKS_PER_LIMIT).clamp(Duration::from_millis(1), Duration::from_secs(1));
-    // Relaxed, both: pairs with the swap in `stop`. If that comes first, no report is begun, so `stop` may wait for this
-    // thread; if not, it finds `WRITING`, and does not wait.
+    // Relaxed, both: pairs with the swap in `stop`. If that comes first, no report is begun, so `stop` may wait for
+    // this thread; if not, it finds `WRITING`, and does not wait.
     let change = |from, to| state.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok();
     // Relaxed: pairs with the swap in `stop`, which comes before the unparking that ends the pause.
     while state.load(Ordering::Relaxed) != STOPPED {

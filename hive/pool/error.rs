@@ -89,8 +89,8 @@ impl Error {
         self
     }
 
-    /// The error that a hive of at most `max_bees` bees gets no such size and runs no such region. If some hive may have
-    /// so many, the message says how to raise that limit.
+    /// The error that a hive of at most `max_bees` bees gets no such size and runs no such region. If some hive may
+    /// have so many, the message says how to raise that limit.
     #[cold]
     pub(crate) fn out_of_range(bees: usize, max_bees: usize) -> Self {
         if bees == 0 {

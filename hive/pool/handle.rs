@@ -1,8 +1,8 @@
 //! [`Hive`], the handle by which a program holds a hive.
 //!
 //! The methods for waiting and reports are here; those that run regions are in `run_parts.rs`, those that change the
-//! hive's size in `resizing.rs`, and those that build a hive in `build.rs`. Loops, reductions, memory and tasks add methods to `Hive`
-//! in their own folders.
+//! hive's size in `resizing.rs`, and those that build a hive in `build.rs`. Loops, reductions, memory and tasks add
+//! methods to `Hive` in their own folders.
 
 use std::fmt;
 use std::mem::ManuallyDrop;

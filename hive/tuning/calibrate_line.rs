@@ -31,8 +31,8 @@ const PASSES: u32 = 3;
 /// takes some 300 us between neighbouring cores.
 const TIME_LIMIT: Duration = Duration::from_millis(3);
 
-/// The start line of a hive. If there is time to measure (`may_calibrate`), and each of the first two bees is bound to a
-/// CPU of its own, it lies in the line that is fastest for these two; otherwise in any line.
+/// The start line of a hive. If there is time to measure (`may_calibrate`), and each of the first two bees is bound to
+/// a CPU of its own, it lies in the line that is fastest for these two; otherwise in any line.
 pub(crate) fn choose_start_line(place_map: &PlaceMap, may_calibrate: bool) -> LineChoice {
     let place_of = |bee| place_map.place_of(bee).filter(|place| may_calibrate && !place.is_foreign);
     let calibrated = match (place_of(0), place_of(1)) {
