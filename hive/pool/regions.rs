@@ -69,8 +69,8 @@ impl Shared {
         self.run_team(&mut queen_guard, bees, false, body)
     }
 
-    /// The number of bees for a region or a loop, if it may have the `bees` that the program asks for. None: it is 1, and
-    /// `body` has been run, on the calling thread alone.
+    /// The number of bees for a region or a loop, if it may have the `bees` that the program asks for. None: it is 1,
+    /// and `body` has been run, on the calling thread alone.
     #[inline(always)]
     pub(super) fn team_to_start<P: RegionBody>(self: &Arc<Self>, bees: usize, body: &P) -> Result<Option<u32>, Error> {
         let bees = self.checked_bees(bees)?;
