@@ -62,12 +62,12 @@ mod source {
     use hwlocality::memory::nodeset::NodeSet;
     use hwlocality::object::types::ObjectType;
 
-    use crate::sys::process::ProcessCell;
+    use crate::sys::process::PerProcess;
     use crate::topology::hwloc::{HwlocTopology, nearest_node};
 
     /// The machine as hwloc sees it, read once and kept as long as the process runs, since each binding needs it.
     fn machine() -> Result<&'static HwlocTopology, &'static String> {
-        static TOPOLOGY: ProcessCell<Result<HwlocTopology, String>> = ProcessCell::new();
+        static TOPOLOGY: PerProcess<Result<HwlocTopology, String>> = PerProcess::new();
         TOPOLOGY.get_or_init(HwlocTopology::new).as_ref()
     }
 
@@ -106,13 +106,13 @@ mod source {
     use std::{io, iter};
 
     use crate::memory::pages::page_size;
-    use crate::sys::process::ProcessCell;
+    use crate::sys::process::PerProcess;
     use crate::topology::numa_nodes::NumaNodes;
     use crate::topology::{numa_nodes, sysfs};
 
     /// The nodes, read once and kept as long as the process runs.
     fn nodes() -> &'static NumaNodes {
-        static NODES: ProcessCell<NumaNodes> = ProcessCell::new();
+        static NODES: PerProcess<NumaNodes> = PerProcess::new();
         NODES.get_or_init(|| NumaNodes::read(Path::new(sysfs::ROOT), numa_nodes::allowed))
     }
 

@@ -33,10 +33,10 @@ mod imp {
 mod imp {
     use std::time::Instant;
 
-    use crate::sys::process::ProcessCell;
+    use crate::sys::process::PerProcess;
 
     pub(crate) fn nanos() -> u64 {
-        static FIRST_USE: ProcessCell<Instant> = ProcessCell::new();
+        static FIRST_USE: PerProcess<Instant> = PerProcess::new();
         // Never 0, so that nobody takes the first time for none.
         FIRST_USE.get_or_init(Instant::now).elapsed().as_nanos() as u64 + 1
     }
