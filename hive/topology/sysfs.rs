@@ -45,13 +45,8 @@ pub(crate) fn read(
     let warnings = if unlisted.is_empty() { Vec::new() } else { vec![warning] };
     let online = online.union(&usable);
     let kinds = core_kinds(root, &directory, &usable);
-    let mut reader = UnitReader {
-        directory: &directory,
-        online: &online,
-        units: BTreeMap::new(),
-        cache_levels: BTreeMap::new(),
-        outermost: BTreeMap::new(),
-    };
+    let mut reader =
+        UnitReader { directory: &directory, online: &online, units: BTreeMap::new(), cache_levels: BTreeMap::new() };
     let mut cpus: Vec<_> = usable.iter().map(|cpu| reader.units(cpu, nodes)).collect();
     cpus.sort_by(|(position, _), (other, _)| position.cmp(other));
     let raw = cpus.into_iter().map(|(_, keys)| RawCpu { slowness: slowness(&kinds, keys.os_index), ..keys });
@@ -84,8 +79,6 @@ struct UnitReader<'f> {
     units: BTreeMap<String, BTreeMap<usize, Rc<CpuMask>>>,
     /// By CPU, the caches that it has (`cache_levels`).
     cache_levels: BTreeMap<usize, Rc<[(usize, u64)]>>,
-    /// By CPU, who shares its outermost cache.
-    outermost: BTreeMap<usize, Rc<CpuMask>>,
 }
 
 impl UnitReader<'_> {
@@ -152,11 +145,7 @@ impl UnitReader<'_> {
     /// The CPUs that share the outermost cache of a CPU, if that cache has a number as high as usual, and so is for
     /// data.
     fn outermost_cache(&mut self, cpu: usize) -> Option<Rc<CpuMask>> {
-        if !self.outermost.contains_key(&cpu) {
-            let cpus = (USUAL_LAST_CACHE..).map_while(|number| self.sharers(cpu, number)).last()?;
-            self.outermost.extend(cpus.iter().map(|sharer| (sharer, cpus.clone())));
-        }
-        self.outermost.get(&cpu).cloned()
+        (USUAL_LAST_CACHE..).map_while(|number| self.sharers(cpu, number)).last()
     }
 
     /// The levels of a CPU's caches for data, and who shares each, the outermost first. Those of the first level are
