@@ -55,20 +55,21 @@ fn check(nodes: &[usize], known: &[usize]) -> Result<(), String> {
 
 #[cfg(feature = "hwloc")]
 mod source {
-    use std::mem::MaybeUninit;
+    use std::mem::{ManuallyDrop, MaybeUninit};
 
+    use hwlocality::Topology;
     use hwlocality::bitmap::BitmapIndex;
     use hwlocality::memory::binding::{MemoryBindingFlags, MemoryBindingPolicy};
     use hwlocality::memory::nodeset::NodeSet;
     use hwlocality::object::types::ObjectType;
 
     use crate::sys::process::PerProcess;
-    use crate::topology::hwloc::{HwlocTopology, nearest_node};
+    use crate::topology::hwloc::{nearest_node, read_topology};
 
     /// The machine as hwloc sees it, read once and kept as long as the process runs, since each binding needs it.
-    fn machine() -> Result<&'static HwlocTopology, &'static String> {
-        static TOPOLOGY: PerProcess<Result<HwlocTopology, String>> = PerProcess::new();
-        TOPOLOGY.get_or_init(HwlocTopology::new).as_ref()
+    fn machine() -> Result<&'static ManuallyDrop<Topology>, &'static String> {
+        static TOPOLOGY: PerProcess<Result<ManuallyDrop<Topology>, String>> = PerProcess::new();
+        TOPOLOGY.get_or_init(read_topology).as_ref()
     }
 
     /// See `memory_nodes`.
