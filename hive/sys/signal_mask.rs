@@ -6,9 +6,9 @@
 
 use std::io;
 
-/// Runs `spawn` with signals blocked, so that a thread spawned by it starts with them blocked, and then
-/// restores the mask. If the system refuses to change the mask, as a sandbox may, `spawn` runs all the same and its
-/// thread has the caller's mask; the second result is then the error.
+/// Runs `spawn` with signals blocked, so that a thread spawned by it starts with them blocked, and then restores the
+/// mask. If the system refuses to change the mask, as a sandbox may, `spawn` runs all the same and its thread has the
+/// caller's mask; the second result is then the error.
 #[cfg(unix)]
 #[expect(unsafe_code, reason = "signal masks are C's")]
 pub(crate) fn with_signals_blocked<R>(spawn: impl FnOnce() -> R) -> (R, io::Result<()>) {
