@@ -213,7 +213,7 @@ impl Drop for Claim {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::machine::{RawCpu, TopologySource};
+    use crate::topology::machine::{FLAT, RawCpu};
 
     /// A set of CPUs that no machine has, nor another process that runs these tests, with numbers from 0 to 99. Each
     /// test uses others.
@@ -233,7 +233,7 @@ mod tests {
     /// Claims CPUs of a machine that has these CPUs.
     fn claim_by<T>(choice: Choice, cpus: &CpuMask, choose: impl FnOnce(&CpuMask) -> (CpuMask, T)) -> (Claim, T) {
         let cpu = |os_index| RawCpu { os_index, keys: [os_index as u64, 0, 0, 0], slowness: 0 };
-        super::claim(&Machine::new(cpus.iter().map(cpu), TopologySource::Flat, false), choice, choose)
+        super::claim(&Machine::new(cpus.iter().map(cpu), FLAT, false), choice, choose)
     }
 
     /// The CPUs among these that are claimed.

@@ -15,7 +15,7 @@ use hwlocality::object::types::ObjectType;
 use crate::sys::affinity::OtherThread;
 use crate::sys::cpu_mask::CpuMask;
 use crate::sys::fork;
-use crate::topology::machine::{Machine, RawCpu, TopologySource};
+use crate::topology::machine::{Machine, RawCpu, slowness};
 
 /// Makes hwloc describe the machine. All of hive's uses of hwloc begin with this call.
 ///
@@ -73,7 +73,7 @@ pub(crate) fn read(allowed: Option<&CpuMask>) -> Result<(Machine, Vec<String>), 
         }
         warnings.push(format!("{problem}: they are not used"));
     }
-    Ok((Machine::new(cpus, TopologySource::Hwloc { version: version() }, foreign), warnings))
+    Ok((Machine::new(cpus, &format!("read by hwloc {}", version()), foreign), warnings))
 }
 
 /// A part of a message, such as " (HWLOC_XMLFILE=...)", if the user made hwloc describe another machine; else an empty
@@ -123,15 +123,10 @@ fn read_cpu(topology: &Topology, nodes: &[&TopologyObject], pu: &TopologyObject,
 
 /// The CPUs of each kind of core, from the slowest kind to the fastest. Empty if hwloc does not know which kind is
 /// faster.
-fn core_kinds(topology: &Topology) -> Vec<CpuSet> {
+fn core_kinds(topology: &Topology) -> Vec<CpuMask> {
     let kinds = topology.cpu_kinds().into_iter().flatten();
-    kinds.filter(|kind| kind.efficiency.is_some()).map(|kind| kind.cpuset).collect()
-}
-
-/// How many of the `kinds` are faster than the kind of this CPU. A CPU that is in none of them counts as one of the
-/// fastest.
-fn slowness(kinds: &[CpuSet], os_index: usize) -> u64 {
-    kinds.iter().rev().position(|cpus| cpus.is_set(os_index)).unwrap_or(0) as u64
+    let known = kinds.filter(|kind| kind.efficiency.is_some());
+    known.map(|kind| kind.cpuset.iter_set().map(usize::from).collect()).collect()
 }
 
 /// The cache that makes a cluster of the cores around it: the outermost data or unified cache between the core and its

@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use crate::sys::cpu_mask::CpuMask;
 use crate::sys::kernel_file;
-use crate::topology::machine::{Machine, RawCpu, TopologySource};
+use crate::topology::machine::{Machine, RawCpu, slowness};
 use crate::topology::numa_nodes::NumaNodes;
 
 /// The directory with the files of this machine.
@@ -50,7 +50,7 @@ pub(crate) fn read(
     let mut cpus: Vec<_> = usable.iter().map(|cpu| reader.units(cpu, nodes)).collect();
     cpus.sort_by(|(position, _), (other, _)| position.cmp(other));
     let raw = cpus.into_iter().map(|(_, keys)| RawCpu { slowness: slowness(&kinds, keys.os_index), ..keys });
-    Ok((Machine::new(raw, TopologySource::Sysfs, false), warnings))
+    Ok((Machine::new(raw, "read from /sys", false), warnings))
 }
 
 /// A file of a CPU.
@@ -203,12 +203,6 @@ fn core_kinds(root: &Path, directory: &Path, cpus: &CpuMask) -> Vec<CpuMask> {
         by_capacity.entry(capacity).or_default().push(cpu);
     }
     by_capacity.into_values().map(CpuMask::from_iter).collect()
-}
-
-/// How many of the `kinds` are faster than the kind of this CPU. A CPU of which nothing is known counts as one of the
-/// fastest.
-fn slowness(kinds: &[CpuMask], cpu: usize) -> u64 {
-    kinds.iter().rev().position(|kind| kind.contains(cpu)).unwrap_or(0) as u64
 }
 
 #[cfg(test)]
