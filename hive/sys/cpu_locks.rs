@@ -26,36 +26,17 @@ mod linux {
 
     use crate::on_drop::on_drop;
     use crate::sys::cpu_mask::CpuMask;
-    use crate::sys::fork::{Inherited, forget_in_children};
     use crate::sys::{clock, sandbox};
 
     /// Every user may read it, on every machine.
     const FILE: &str = "/sys/devices/system/cpu/kernel_max";
 
-    /// The file of this process, for its forked children. Threads write to it while no thread forks.
-    static OPEN: OpenFile = OpenFile { file: AtomicI32::new(-1), mark: AtomicI64::new(0) };
+    /// The file of this process, for its forked children; negative if there is none. Threads write to this and to its
+    /// mark while no thread forks.
+    static OPEN_FILE: AtomicI32 = AtomicI32::new(-1);
 
-    struct OpenFile {
-        /// Negative: there is none.
-        file: AtomicI32,
-        /// As [`CpuLocks::mark`].
-        mark: AtomicI64,
-    }
-
-    impl Inherited for OpenFile {
-        /// A child's copy would keep the locks after the end of the parent.
-        fn forget(&self) {
-            if sandbox::has_come() {
-                return;
-            }
-            // Relaxed, both: the child has one thread.
-            let (file, mark) = (self.file.swap(-1, Ordering::Relaxed), self.mark.load(Ordering::Relaxed));
-            if file >= 0 && mark_of(file) == mark {
-                // SAFETY: a number. It is the file that the parent has opened, and the child does not use it again.
-                unsafe { libc::close(file) };
-            }
-        }
-    }
+    /// As [`CpuLocks::mark`].
+    static OPEN_MARK: AtomicI64 = AtomicI64::new(0);
 
     /// The locks of this process. It is used while no thread forks.
     pub(crate) struct CpuLocks {
@@ -67,10 +48,17 @@ mod linux {
     }
 
     impl CpuLocks {
-        /// Says that there will be locks, which forked children have to forget. Called before [`open`](Self::open),
-        /// while threads may fork.
-        pub(crate) fn prepare() {
-            forget_in_children(&OPEN);
+        /// Called in a forked child, whose copy of the file would keep the locks after the end of the parent.
+        pub(crate) fn forget() {
+            if sandbox::has_come() {
+                return;
+            }
+            // Relaxed, both: the child has one thread.
+            let (file, mark) = (OPEN_FILE.swap(-1, Ordering::Relaxed), OPEN_MARK.load(Ordering::Relaxed));
+            if file >= 0 && mark_of(file) == mark {
+                // SAFETY: a number. It is the file that the parent has opened, and the child does not use it again.
+                unsafe { libc::close(file) };
+            }
         }
 
         /// No locks yet. None: the file cannot be opened.
@@ -81,9 +69,9 @@ mod linux {
             if unsafe { libc::lseek(file.as_raw_fd(), mark, libc::SEEK_SET) } != mark {
                 return None;
             }
-            // Relaxed, both: see `OpenFile`.
-            OPEN.mark.store(mark, Ordering::Relaxed);
-            OPEN.file.store(file.as_raw_fd(), Ordering::Relaxed);
+            // Relaxed, both: see `OPEN_FILE`.
+            OPEN_MARK.store(mark, Ordering::Relaxed);
+            OPEN_FILE.store(file.as_raw_fd(), Ordering::Relaxed);
             Some(Self { file: ManuallyDrop::new(file), mark })
         }
 
@@ -152,8 +140,8 @@ mod linux {
     impl Drop for CpuLocks {
         fn drop(&mut self) {
             if self.are_usable() {
-                // Relaxed: see `OpenFile`.
-                let _ = OPEN.file.compare_exchange(self.file.as_raw_fd(), -1, Ordering::Relaxed, Ordering::Relaxed);
+                // Relaxed: see `OPEN_FILE`.
+                let _ = OPEN_FILE.compare_exchange(self.file.as_raw_fd(), -1, Ordering::Relaxed, Ordering::Relaxed);
                 // SAFETY: the file is not used any more.
                 unsafe { ManuallyDrop::drop(&mut self.file) }
             }
@@ -244,7 +232,8 @@ mod unknown {
     pub(crate) enum CpuLocks {}
 
     impl CpuLocks {
-        pub(crate) fn prepare() {}
+        #[cfg(unix)]
+        pub(crate) fn forget() {}
 
         pub(crate) fn open() -> Option<Self> {
             None

@@ -175,12 +175,11 @@ mod tests {
     }
 
     /// The statics that are of none of the three types, nor atomic numbers, and why each of them is harmless.
-    const EXCEPTIONS: [(&str, &str); 8] = [
+    const EXCEPTIONS: [(&str, &str); 7] = [
         ("adapters/task_pool/completion.rs: SEMAPHORE", "each thread has its own"),
         ("observe/trace/log.rs: FIRST_USE", "`trace/traced_hives.rs` fills it while no thread forks"),
         ("pool/wait_graph.rs: OWN_NODE", "each thread has its own"),
         ("region/nesting.rs: ENDING_FRAME", "each thread has its own"),
-        ("sys/cpu_locks.rs: OPEN", "it consists of atomic numbers, which are written while no thread forks"),
         ("sys/fork.rs: FORK_LOCK", "forks wait for it"),
         ("tasks/job_memory.rs: KEPT_BLOCKS", "each thread has its own"),
         ("tasks/job_memory.rs: SHELVES", "nobody waits for them"),

@@ -129,9 +129,6 @@ pub(crate) fn claim<T>(machine: &Machine, choice: Choice, choose: impl FnOnce(&C
 fn in_turn<R>(choice: Choice, use_it: impl FnOnce(u32, &mut Claims) -> R) -> R {
     const TRIES: u32 = 50;
     const BETWEEN_TRIES: Duration = Duration::from_micros(100);
-    if choice.is_seen() {
-        CpuLocks::prepare();
-    }
     let mut use_it = Some(use_it);
     for tries_left in (0..TRIES).rev() {
         let result = CLAIMS.with(|generation, claims| {
