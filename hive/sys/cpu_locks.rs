@@ -75,14 +75,10 @@ mod linux {
             Some(Self { file: ManuallyDrop::new(file), mark })
         }
 
-        /// Locks the CPUs.
-        pub(crate) fn lock(&self, cpus: &CpuMask) {
-            self.set(libc::F_RDLCK, cpus);
-        }
-
-        /// Releases the CPUs.
-        pub(crate) fn unlock(&self, cpus: &CpuMask) {
-            self.set(libc::F_UNLCK, cpus);
+        /// Locks the CPUs `now`, where the CPUs `before` are locked, and releases the others.
+        pub(crate) fn change(&self, before: &CpuMask, now: &CpuMask) {
+            self.set(libc::F_RDLCK, &now.difference(before));
+            self.set(libc::F_UNLCK, &before.difference(now));
         }
 
         fn set(&self, kind: libc::c_int, cpus: &CpuMask) {
@@ -179,12 +175,12 @@ mod linux {
         fn locks_are_seen_by_others_until_they_are_released() {
             let (one, other) = (CpuLocks::open().unwrap(), CpuLocks::open().unwrap());
             let all = cpus([0, 1, 2, 3]);
-            one.lock(&cpus([1, 2]));
+            one.change(&cpus([]), &cpus([1, 2]));
             assert_eq!((one.locked_by_others(&all), other.locked_by_others(&all)), (cpus([]), cpus([1, 2])));
-            one.unlock(&cpus([1]));
-            other.lock(&cpus([2]));
+            one.change(&cpus([1, 2]), &cpus([2]));
+            other.change(&cpus([]), &cpus([2]));
             assert_eq!((one.locked_by_others(&all), other.locked_by_others(&all)), (cpus([2]), cpus([2])));
-            one.unlock(&all);
+            one.change(&all, &cpus([]));
             assert_eq!(other.locked_by_others(&all), cpus([]));
         }
 
@@ -214,7 +210,7 @@ mod linux {
             // SAFETY: both are numbers of open files. The second one becomes the same as the first.
             assert_eq!(unsafe { libc::dup2(others.as_raw_fd(), number) }, number);
             assert!(!locks.are_there());
-            locks.lock(&cpus([5]));
+            locks.change(&cpus([]), &cpus([5]));
             drop(locks);
             assert_eq!(mark_of(number), 0, "it is still open");
             assert_eq!(CpuLocks::open().unwrap().locked_by_others(&cpus([5])), cpus([]));
@@ -239,11 +235,7 @@ mod unknown {
             None
         }
 
-        pub(crate) fn lock(&self, _: &CpuMask) {
-            match *self {}
-        }
-
-        pub(crate) fn unlock(&self, _: &CpuMask) {
+        pub(crate) fn change(&self, _: &CpuMask, _: &CpuMask) {
             match *self {}
         }
 
