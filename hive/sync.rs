@@ -25,8 +25,9 @@ pub(crate) use crate::observe::trace::event::{Event, EventKind};
 pub(crate) use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
 pub(crate) use crate::observe::wake_delay::WakeDelay;
 pub(crate) use crate::on_drop::on_drop;
+pub(crate) use crate::sys::affinity::OtherThread;
 pub(crate) use crate::sys::asymmetric_fence::{
-    KernelThread, heavy as heavy_fence, light as light_fence, try_heavy as try_heavy_fence,
+    heavy as heavy_fence, light as light_fence, try_heavy as try_heavy_fence,
 };
 pub(crate) use crate::sys::back_off::BackOff;
 pub(crate) use crate::sys::changed_words::copy_changed_words;

@@ -96,7 +96,7 @@ pub(crate) fn distribute(total: usize, capacities: &[usize]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::machine::{RawCpu, TopologySource};
+    use crate::topology::machine::{FLAT, RawCpu};
 
     /// Two packages, each with two nodes of two cores of two threads. The CPUs are numbered in that order.
     fn machine() -> Machine {
@@ -104,7 +104,7 @@ mod tests {
             let (core, node, package) = (cpu / 2, cpu / 4, cpu / 8);
             RawCpu { os_index: cpu as usize, keys: [core, core, node, package], slowness: 0 }
         };
-        Machine::new((0..16).map(cpu), TopologySource::Flat, true)
+        Machine::new((0..16).map(cpu), FLAT, true)
     }
 
     fn cpus(unit_kind: PlaceUnit, shrink: Shrink, free_cpus: usize, taken: &str) -> Vec<Vec<usize>> {

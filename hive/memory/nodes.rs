@@ -55,20 +55,21 @@ fn check(nodes: &[usize], known: &[usize]) -> Result<(), String> {
 
 #[cfg(feature = "hwloc")]
 mod source {
-    use std::mem::MaybeUninit;
+    use std::mem::{ManuallyDrop, MaybeUninit};
 
+    use hwlocality::Topology;
     use hwlocality::bitmap::BitmapIndex;
     use hwlocality::memory::binding::{MemoryBindingFlags, MemoryBindingPolicy};
     use hwlocality::memory::nodeset::NodeSet;
     use hwlocality::object::types::ObjectType;
 
-    use crate::sys::process::ProcessCell;
-    use crate::topology::hwloc::{HwlocTopology, nearest_node};
+    use crate::sys::process::PerProcess;
+    use crate::topology::hwloc::{nearest_node, read_topology};
 
     /// The machine as hwloc sees it, read once and kept as long as the process runs, since each binding needs it.
-    fn machine() -> Result<&'static HwlocTopology, &'static String> {
-        static TOPOLOGY: ProcessCell<Result<HwlocTopology, String>> = ProcessCell::new();
-        TOPOLOGY.get_or_init(HwlocTopology::new).as_ref()
+    fn machine() -> Result<&'static ManuallyDrop<Topology>, &'static String> {
+        static TOPOLOGY: PerProcess<Result<ManuallyDrop<Topology>, String>> = PerProcess::new();
+        TOPOLOGY.get_or_init(read_topology).as_ref()
     }
 
     /// See `memory_nodes`.
@@ -106,13 +107,13 @@ mod source {
     use std::{io, iter};
 
     use crate::memory::pages::page_size;
-    use crate::sys::process::ProcessCell;
+    use crate::sys::process::PerProcess;
     use crate::topology::numa_nodes::NumaNodes;
     use crate::topology::{numa_nodes, sysfs};
 
     /// The nodes, read once and kept as long as the process runs.
     fn nodes() -> &'static NumaNodes {
-        static NODES: ProcessCell<NumaNodes> = ProcessCell::new();
+        static NODES: PerProcess<NumaNodes> = PerProcess::new();
         NODES.get_or_init(|| NumaNodes::read(Path::new(sysfs::ROOT), numa_nodes::allowed))
     }
 

@@ -16,6 +16,8 @@ use crate::pool::shared::Shared;
 use crate::protocol::region::max_bees::MAX_BEES;
 #[cfg(unix)]
 use crate::region::nesting;
+#[cfg(unix)]
+use crate::sys::cpu_locks::CpuLocks;
 use crate::sys::warn_once::warn_once;
 use crate::sys::{asymmetric_fence, process, sandbox};
 #[cfg(unix)]
@@ -205,8 +207,8 @@ impl Builder {
 pub(crate) fn prepare_process() {
     #[cfg(unix)]
     {
-        static INHERITED: [fn(); 3] =
-            [presence::forget_workers, nesting::forget_other_bees, costly_yields::forget_trial];
+        static INHERITED: [fn(); 4] =
+            [presence::forget_workers, nesting::forget_other_bees, costly_yields::forget_trial, CpuLocks::forget];
         fork::forget_in_children(&INHERITED);
     }
     process::initialize_libraries();

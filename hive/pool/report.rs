@@ -13,7 +13,7 @@ use crate::pool::config::Config;
 use crate::pool::shared::Shared;
 use crate::sys::affinity;
 use crate::sys::cpu_mask::CpuMask;
-use crate::topology::machine::{Machine, TopologySource, Unit};
+use crate::topology::machine::{Machine, Unit};
 use crate::topology::pinning;
 use crate::topology::place_assignment::Place;
 
@@ -103,13 +103,8 @@ fn machine_line(machine: &Machine) -> String {
         let count = machine.unit_count(unit);
         format!("{count} {}{}", unit.name(), if count == 1 { "" } else { "s" })
     };
-    let source = match &machine.source {
-        TopologySource::Hwloc { version } => format!("read by hwloc {version}"),
-        TopologySource::Sysfs => "read from /sys".to_owned(),
-        TopologySource::Flat => "a flat list: what they share is not known".to_owned(),
-    };
     let units = [Unit::Core, Unit::Cluster, Unit::Node, Unit::Package].map(count).join(", ");
-    format!("{} CPUs in {units}; {}{source}", machine.cpus().len(), core_kinds(machine))
+    format!("{} CPUs in {units}; {}{}", machine.cpus().len(), core_kinds(machine), machine.source)
 }
 
 /// Which CPUs belong to the faster and which to the slower kinds of cores. Empty if that is not known or if all cores

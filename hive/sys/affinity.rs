@@ -267,7 +267,6 @@ mod linux {
 #[cfg(all(not(any(target_os = "linux", target_os = "android")), feature = "hwloc"))]
 mod elsewhere {
     use std::io;
-    use std::mem::ManuallyDrop;
 
     use hwlocality::Topology;
     use hwlocality::cpu::binding::CpuBindingFlags;
@@ -276,7 +275,7 @@ mod elsewhere {
     use crate::sys::affinity::CallError;
     use crate::sys::cpu_mask::CpuMask;
     use crate::sys::fork;
-    use crate::sys::process::ProcessCell;
+    use crate::sys::process::PerProcess;
 
     /// The CPUs that the calling thread may run on.
     pub(crate) fn query() -> Result<CpuMask, CallError> {
@@ -298,10 +297,9 @@ mod elsewhere {
     /// The topology that hwloc needs for binding. It is read once and lives as long as the process.
     fn topology(call: &'static str) -> Result<&'static Topology, CallError> {
         // Never dropped: where hwloc's description begins and where it ends, hwloc holds a lock of its own.
-        static TOPOLOGY: ProcessCell<Option<ManuallyDrop<Topology>>> = ProcessCell::new();
-        let read = || fork::without_forks(Topology::builder).build().ok().map(ManuallyDrop::new);
-        let topology = TOPOLOGY.get_or_init(read).as_deref();
-        topology.ok_or_else(|| CallError { call, error: io::Error::other("hwloc could not read the machine") })
+        static TOPOLOGY: PerProcess<Option<Topology>> = PerProcess::new();
+        let topology = TOPOLOGY.get_or_init(|| fork::without_forks(Topology::builder).build().ok());
+        topology.as_ref().ok_or_else(|| CallError { call, error: io::Error::other("hwloc could not read the machine") })
     }
 }
 

@@ -10,20 +10,12 @@
 //! `docs/latecomers.md`.
 
 use std::ffi::c_int;
-#[cfg(target_os = "linux")]
-use std::fs;
 use std::iter;
-#[cfg(target_os = "linux")]
-use std::os::linux::fs::MetadataExt;
 use std::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
 
 use crate::on_drop::on_drop;
 use crate::sys::affinity::{self, CallError, OtherThread};
 use crate::sys::cpu_mask::CpuMask;
-#[cfg(target_os = "linux")]
-use crate::sys::sandbox;
-#[cfg(not(target_arch = "x86_64"))]
-use crate::sys::stderr::abort_with_message;
 
 /// The command of `membarrier` that makes all cores that run threads of this process execute a fence.
 const EXPEDITED: c_int = 1 << 3;
@@ -44,7 +36,7 @@ pub(crate) fn light() {
 /// The heavy fence, against the light fences of the thread `other`. It takes some 20 us and interrupts each core that
 /// runs a thread of this process. Call it only if `register` has returned true. If the kernel refuses it nevertheless,
 /// the fallback takes far longer, and `register` returns false from then on.
-pub(crate) fn heavy(other: KernelThread) {
+pub(crate) fn heavy(other: Option<OtherThread>) {
     #[cfg(test)]
     HEAVY_FENCES.set(HEAVY_FENCES.get() + 1);
     if !membarrier(EXPEDITED) {
@@ -85,7 +77,7 @@ pub(crate) fn are_still_available() -> bool {
 fn membarrier(command: c_int) -> bool {
     const NO_FLAGS: libc::c_uint = 0;
     const UNUSED_CPU: c_int = 0;
-    let would_end_process = cfg!(target_arch = "x86_64") && sandbox::has_come();
+    let would_end_process = cfg!(target_arch = "x86_64") && crate::sys::sandbox::has_come();
     // SAFETY: the call accesses no memory of the caller.
     !would_end_process && unsafe { libc::syscall(libc::SYS_membarrier, command, NO_FLAGS, UNUSED_CPU) } == 0
 }
@@ -99,8 +91,10 @@ fn membarrier(_: c_int) -> bool {
 /// Whether the calling thread is the only one of its process.
 #[cfg(target_os = "linux")]
 fn is_only_thread() -> bool {
+    use std::os::linux::fs::MetadataExt;
+
     // The directory has a link for each thread, and two of its own.
-    fs::metadata("/proc/self/task").is_ok_and(|threads| threads.st_nlink() == 3)
+    std::fs::metadata("/proc/self/task").is_ok_and(|threads| threads.st_nlink() == 3)
 }
 
 /// Nobody needs to know where there is no heavy fence.
@@ -109,28 +103,13 @@ fn is_only_thread() -> bool {
     false
 }
 
-/// A thread, by a name with which other threads can ask which CPUs it may run on. None: there is no thread, or the
-/// system has no such names.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct KernelThread(Option<OtherThread>);
-
-impl KernelThread {
-    /// No thread.
-    pub(crate) const NONE: Self = Self(None);
-
-    /// The calling thread.
-    pub(crate) fn current() -> Self {
-        Self(OtherThread::current())
-    }
-
-    /// The CPUs that the thread may run on and that are switched on; an empty set if it has ended. None: the system
-    /// does not say.
-    fn cpus(self) -> Option<CpuMask> {
-        match self.0?.mask() {
-            // It needs no fence any more.
-            Err(CallError { error, .. }) if error.raw_os_error() == Some(libc::ESRCH) => Some(CpuMask::new()),
-            cpus => cpus.ok(),
-        }
+/// The CPUs that `other` may run on and that are switched on; an empty set if it has ended. None: there is no such
+/// thread, or the system does not say.
+fn cpus_of(other: Option<OtherThread>) -> Option<CpuMask> {
+    match other?.mask() {
+        // It needs no fence any more.
+        Err(CallError { error, .. }) if error.raw_os_error() == Some(libc::ESRCH) => Some(CpuMask::new()),
+        cpus => cpus.ok(),
     }
 }
 
@@ -144,7 +123,7 @@ impl KernelThread {
 /// milliseconds and happens at most once for each hive: once a call has been refused, no queen lock is reserved any
 /// more, and each reservation that exists ends once, in this way.
 #[cold]
-fn fence_by_visiting(other: KernelThread) {
+fn fence_by_visiting(other: Option<OtherThread>) {
     /// How often the visit is tried. It fails if a CPU is switched off, or taken from the process, between the question
     /// and the visit.
     const ATTEMPTS: u32 = 3;
@@ -166,8 +145,8 @@ fn fence_by_visiting(other: KernelThread) {
 /// it stopped. Returns false if the system refuses this.
 ///
 /// This also holds if `other` has changed its CPUs meanwhile, because that is done by a switch of threads.
-fn visit_cpus_of(other: KernelThread) -> bool {
-    let (Ok(own), Some(cpus)) = (affinity::query(), other.cpus()) else { return false };
+fn visit_cpus_of(other: Option<OtherThread>) -> bool {
+    let (Ok(own), Some(cpus)) = (affinity::query(), cpus_of(other)) else { return false };
     // This fails only if those CPUs have been taken from the process meanwhile. In that case the system has chosen
     // others for the thread.
     let _restore = on_drop(|| _ = bind(&own));
@@ -204,7 +183,7 @@ fn wait_for_stores() {
 /// No such rule is known for other processors, so the process cannot go on.
 #[cfg(not(target_arch = "x86_64"))]
 fn wait_for_stores() {
-    abort_with_message(format_args!(
+    crate::sys::stderr::abort_with_message(format_args!(
         "this process was forbidden membarrier and sched_setaffinity after a hive was built: allow one of them, \
          or forbid membarrier before"
     ))
@@ -251,11 +230,11 @@ mod tests {
     #[test]
     fn a_visit_leaves_the_caller_where_it_may_be_and_ends_for_one_that_has_ended() {
         let before = affinity::query().unwrap();
-        assert!(visit_cpus_of(KernelThread::current()));
-        let ended = std::thread::spawn(KernelThread::current).join().unwrap();
+        assert!(visit_cpus_of(OtherThread::current()));
+        let ended = std::thread::spawn(OtherThread::current).join().unwrap();
         assert!(visit_cpus_of(ended));
         assert_eq!(affinity::query().unwrap(), before);
-        assert_eq!(KernelThread::current().cpus().unwrap(), before);
+        assert_eq!(cpus_of(OtherThread::current()).unwrap(), before);
     }
 
     /// What one side of the test writes: a value that the other side reads, and the round that it has come to.
@@ -289,13 +268,13 @@ mod tests {
 
     /// The number of rounds in which neither side has seen what the other has written. (With an ordinary fence in place
     /// of the heavy one there are some such rounds, if two CPUs are free.)
-    fn rounds_missed_by_both(rounds: u64, heavy: impl Fn(KernelThread)) -> usize {
+    fn rounds_missed_by_both(rounds: u64, heavy: impl Fn(Option<OtherThread>)) -> usize {
         let (light_side, heavy_side) = (Side::default(), Side::default());
         scope(|scope| {
             let (sender, receiver) = channel();
             let (light_side, heavy_side) = (&light_side, &heavy_side);
             let other = scope.spawn(move || {
-                sender.send(KernelThread::current()).unwrap();
+                sender.send(OtherThread::current()).unwrap();
                 let round = |round| {
                     heavy_side.wait_for_round(round);
                     let missed = light_side.missed(heavy_side, round, light);

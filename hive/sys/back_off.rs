@@ -56,13 +56,8 @@ pub(crate) struct BackOff {
 
 impl BackOff {
     pub(crate) fn new() -> Self {
-        Self {
-            iterations: iterations_of(INITIAL_DELAY),
-            samples_left: FIRST_PAUSE,
-            chosen: INITIAL_DELAY,
-            next_pause: FIRST_PAUSE,
-            search: None,
-        }
+        let iterations = iterations_of(INITIAL_DELAY);
+        Self { iterations, samples_left: FIRST_PAUSE, chosen: INITIAL_DELAY, next_pause: FIRST_PAUSE, search: None }
     }
 
     /// Waits for the chosen delay without touching the start line. Call it right after an arrival.

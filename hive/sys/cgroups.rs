@@ -4,10 +4,8 @@
 //! are mounted. `thread_limits/linux.rs` looks in these directories for the limit on the number of threads, and
 //! `topology/quota.rs` for the limit on CPU time.
 
+use std::io;
 use std::path::{Component, Path, PathBuf};
-
-#[cfg(target_os = "linux")]
-use crate::sys::kernel_file;
 
 /// The kernel's list of the control groups that this process is in.
 pub(crate) const CGROUP_FILE: &str = "/proc/self/cgroup";
@@ -35,15 +33,63 @@ pub(crate) struct Mount {
     mount_point: PathBuf,
 }
 
-/// The directories of the process's groups that have the `controller`, such as "pids", and of all groups above them, as
-/// far as they are mounted. Lines and files that cannot be read are left out.
-#[cfg(target_os = "linux")]
-pub(crate) fn cgroup_directories(controller: &str) -> Vec<PathBuf> {
-    let text = |file: &str| kernel_file::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let (groups, mounts) = (text(CGROUP_FILE).unwrap_or_default(), text(MOUNTINFO_FILE).unwrap_or_default());
-    let groups: Vec<_> = groups.lines().filter_map(|line| parse_group(line, controller).ok().flatten()).collect();
-    let mounts: Vec<_> = mounts.lines().filter_map(|line| parse_mount(line, controller).ok().flatten()).collect();
-    cgroup_paths(&groups, &mounts).into_iter().map(|(_, directory)| directory).collect()
+/// Reads the files of control groups by a function, and collects warnings about them.
+pub(crate) struct CgroupReader<'f> {
+    pub(crate) read_file: &'f dyn Fn(&Path) -> io::Result<Vec<u8>>,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl CgroupReader<'_> {
+    /// The directories of the process's groups that have the `controller`, such as "pids", and of all groups above
+    /// them, as far as they are mounted, with the version of their hierarchy. `of_v1` is a file that each group of
+    /// version 1 has but the one at the top.
+    pub(crate) fn directories(&mut self, controller: &str, of_v1: &str) -> Vec<(CgroupVersion, PathBuf)> {
+        let groups = self.read_text(Path::new(CGROUP_FILE)).unwrap_or_default();
+        self.usual_directories(&groups, controller, of_v1).unwrap_or_else(|| {
+            let mounts = self.read_text(Path::new(MOUNTINFO_FILE)).unwrap_or_default();
+            let groups = self.parse_lines(CGROUP_FILE, &groups, |line| parse_group(line, controller));
+            let mounts = self.parse_lines(MOUNTINFO_FILE, &mounts, |line| parse_mount(line, controller));
+            cgroup_paths(&groups, &mounts)
+        })
+    }
+
+    /// The same, if they are at the usual place. `groups` is the text of `/proc/self/cgroup`.
+    fn usual_directories(&self, groups: &str, controller: &str, of_v1: &str) -> Option<Vec<(CgroupVersion, PathBuf)>> {
+        let (group, mount) = usual_mount(groups, controller)?;
+        let directories = cgroup_paths(&[group], &[mount]);
+        let (version, own) = directories.first()?;
+        // They are, if there is a file that each group of the version has.
+        let file = if *version == CgroupVersion::V2 { "cgroup.controllers" } else { of_v1 };
+        (self.read_file)(&own.join(file)).is_ok().then_some(directories)
+    }
+
+    /// The text of a file, or `None` if it cannot be read. A missing file is normal and makes no warning: the group at
+    /// the top has no limits, and a kernel may be built without control groups.
+    pub(crate) fn read_text(&mut self, path: &Path) -> Option<String> {
+        match (self.read_file)(path) {
+            Ok(bytes) => return Some(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => self.warn(path, &format!("cannot be read ({error})")),
+        }
+        None
+    }
+
+    /// Calls `parse` for each line of the text and returns what it finds. Lines that say nothing about the controller
+    /// (`Ok(None)`) are left out; lines that cannot be understood are left out with a warning.
+    fn parse_lines<T>(&mut self, path: &str, text: &str, parse: impl Fn(&str) -> Result<Option<T>, String>) -> Vec<T> {
+        let mut all = Vec::new();
+        for line in text.lines() {
+            match parse(line) {
+                Ok(parsed) => all.extend(parsed),
+                Err(problem) => self.warn(Path::new(path), &format!("has a line {line:?}: {problem}")),
+            }
+        }
+        all
+    }
+
+    pub(crate) fn warn(&mut self, path: &Path, problem: &str) {
+        self.warnings.push(format!("{} {problem}: a limit there is not respected", path.display()));
+    }
 }
 
 /// The process's group that has the `controller`, by the text of `/proc/self/cgroup`, and the place where its hierarchy
@@ -51,7 +97,7 @@ pub(crate) fn cgroup_directories(controller: &str) -> Vec<PathBuf> {
 ///
 /// If the directory of the group is there, the hierarchy is mounted there as a whole. To look for that is quicker than
 /// to read the list of all mounts.
-pub(crate) fn usual_mount(groups: &str, controller: &str) -> Option<((CgroupVersion, PathBuf), Mount)> {
+fn usual_mount(groups: &str, controller: &str) -> Option<((CgroupVersion, PathBuf), Mount)> {
     let mut lines = groups.lines().map(|line| line.splitn(3, ':').collect::<Vec<_>>());
     let has_controller = |fields: &Vec<&str>| matches!(fields[..], [_, names, _] if has_name(names, controller));
     // Version 2 has no controller that version 1 has.
@@ -73,7 +119,7 @@ fn has_name(list: &str, name: &str) -> bool {
 /// Reads one line of `/proc/self/cgroup`, such as `4:cpu,cpuacct:/user.slice` or `0::/user.slice`. Returns the version
 /// of the hierarchy and the path of the process's group in it, or `None` if the hierarchy does not have the
 /// `controller`. A line of version 2 does not name its controllers, so it is always returned.
-pub(crate) fn parse_group(line: &str, controller: &str) -> Result<Option<(CgroupVersion, PathBuf)>, String> {
+fn parse_group(line: &str, controller: &str) -> Result<Option<(CgroupVersion, PathBuf)>, String> {
     match line.splitn(3, ':').collect::<Vec<_>>()[..] {
         ["0", "", path] => Ok(Some((CgroupVersion::V2, path.into()))),
         [_, names, path] => Ok(has_name(names, controller).then(|| (CgroupVersion::V1, path.into()))),
@@ -84,7 +130,7 @@ pub(crate) fn parse_group(line: &str, controller: &str) -> Result<Option<(Cgroup
 /// Reads one line of `/proc/self/mountinfo`, such as
 /// `35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate`.
 /// Returns `None` if it is not a hierarchy of control groups with the `controller`.
-pub(crate) fn parse_mount(line: &str, controller: &str) -> Result<Option<Mount>, String> {
+fn parse_mount(line: &str, controller: &str) -> Result<Option<Mount>, String> {
     let malformed =
         || "expected the fields of a mount, a dash, the file system's type, its source and its options".to_owned();
     let (mount, file_system) = line.split_once(" - ").ok_or_else(malformed)?;
@@ -111,7 +157,7 @@ fn unescape(text: &str) -> String {
 
 /// The directories of the process's `groups` and of all groups above them, as far as they are mounted, with the version
 /// of their hierarchy.
-pub(crate) fn cgroup_paths(groups: &[(CgroupVersion, PathBuf)], mounts: &[Mount]) -> Vec<(CgroupVersion, PathBuf)> {
+fn cgroup_paths(groups: &[(CgroupVersion, PathBuf)], mounts: &[Mount]) -> Vec<(CgroupVersion, PathBuf)> {
     let mut directories = Vec::new();
     for (version, group) in groups {
         let mounts = mounts.iter().filter(|mount| mount.version == *version);

@@ -26,36 +26,17 @@ mod linux {
 
     use crate::on_drop::on_drop;
     use crate::sys::cpu_mask::CpuMask;
-    use crate::sys::fork::{Inherited, forget_in_children};
     use crate::sys::{clock, sandbox};
 
     /// Every user may read it, on every machine.
     const FILE: &str = "/sys/devices/system/cpu/kernel_max";
 
-    /// The file of this process, for its forked children. Threads write to it while no thread forks.
-    static OPEN: OpenFile = OpenFile { file: AtomicI32::new(-1), mark: AtomicI64::new(0) };
+    /// The file of this process, for its forked children; negative if there is none. Threads write to this and to its
+    /// mark while no thread forks.
+    static OPEN_FILE: AtomicI32 = AtomicI32::new(-1);
 
-    struct OpenFile {
-        /// Negative: there is none.
-        file: AtomicI32,
-        /// As [`CpuLocks::mark`].
-        mark: AtomicI64,
-    }
-
-    impl Inherited for OpenFile {
-        /// A child's copy would keep the locks after the end of the parent.
-        fn forget(&self) {
-            if sandbox::has_come() {
-                return;
-            }
-            // Relaxed, both: the child has one thread.
-            let (file, mark) = (self.file.swap(-1, Ordering::Relaxed), self.mark.load(Ordering::Relaxed));
-            if file >= 0 && mark_of(file) == mark {
-                // SAFETY: a number. It is the file that the parent has opened, and the child does not use it again.
-                unsafe { libc::close(file) };
-            }
-        }
-    }
+    /// As [`CpuLocks::mark`].
+    static OPEN_MARK: AtomicI64 = AtomicI64::new(0);
 
     /// The locks of this process. It is used while no thread forks.
     pub(crate) struct CpuLocks {
@@ -67,10 +48,17 @@ mod linux {
     }
 
     impl CpuLocks {
-        /// Says that there will be locks, which forked children have to forget. Called before [`open`](Self::open),
-        /// while threads may fork.
-        pub(crate) fn prepare() {
-            forget_in_children(&OPEN);
+        /// Called in a forked child, whose copy of the file would keep the locks after the end of the parent.
+        pub(crate) fn forget() {
+            if sandbox::has_come() {
+                return;
+            }
+            // Relaxed, both: the child has one thread.
+            let (file, mark) = (OPEN_FILE.swap(-1, Ordering::Relaxed), OPEN_MARK.load(Ordering::Relaxed));
+            if file >= 0 && mark_of(file) == mark {
+                // SAFETY: a number. It is the file that the parent has opened, and the child does not use it again.
+                unsafe { libc::close(file) };
+            }
         }
 
         /// No locks yet. None: the file cannot be opened.
@@ -81,20 +69,16 @@ mod linux {
             if unsafe { libc::lseek(file.as_raw_fd(), mark, libc::SEEK_SET) } != mark {
                 return None;
             }
-            // Relaxed, both: see `OpenFile`.
-            OPEN.mark.store(mark, Ordering::Relaxed);
-            OPEN.file.store(file.as_raw_fd(), Ordering::Relaxed);
+            // Relaxed, both: see `OPEN_FILE`.
+            OPEN_MARK.store(mark, Ordering::Relaxed);
+            OPEN_FILE.store(file.as_raw_fd(), Ordering::Relaxed);
             Some(Self { file: ManuallyDrop::new(file), mark })
         }
 
-        /// Locks the CPUs.
-        pub(crate) fn lock(&self, cpus: &CpuMask) {
-            self.set(libc::F_RDLCK, cpus);
-        }
-
-        /// Releases the CPUs.
-        pub(crate) fn unlock(&self, cpus: &CpuMask) {
-            self.set(libc::F_UNLCK, cpus);
+        /// Locks the CPUs `now`, where the CPUs `before` are locked, and releases the others.
+        pub(crate) fn change(&self, before: &CpuMask, now: &CpuMask) {
+            self.set(libc::F_RDLCK, &now.difference(before));
+            self.set(libc::F_UNLCK, &before.difference(now));
         }
 
         fn set(&self, kind: libc::c_int, cpus: &CpuMask) {
@@ -152,8 +136,8 @@ mod linux {
     impl Drop for CpuLocks {
         fn drop(&mut self) {
             if self.are_usable() {
-                // Relaxed: see `OpenFile`.
-                let _ = OPEN.file.compare_exchange(self.file.as_raw_fd(), -1, Ordering::Relaxed, Ordering::Relaxed);
+                // Relaxed: see `OPEN_FILE`.
+                let _ = OPEN_FILE.compare_exchange(self.file.as_raw_fd(), -1, Ordering::Relaxed, Ordering::Relaxed);
                 // SAFETY: the file is not used any more.
                 unsafe { ManuallyDrop::drop(&mut self.file) }
             }
@@ -191,12 +175,12 @@ mod linux {
         fn locks_are_seen_by_others_until_they_are_released() {
             let (one, other) = (CpuLocks::open().unwrap(), CpuLocks::open().unwrap());
             let all = cpus([0, 1, 2, 3]);
-            one.lock(&cpus([1, 2]));
+            one.change(&cpus([]), &cpus([1, 2]));
             assert_eq!((one.locked_by_others(&all), other.locked_by_others(&all)), (cpus([]), cpus([1, 2])));
-            one.unlock(&cpus([1]));
-            other.lock(&cpus([2]));
+            one.change(&cpus([1, 2]), &cpus([2]));
+            other.change(&cpus([]), &cpus([2]));
             assert_eq!((one.locked_by_others(&all), other.locked_by_others(&all)), (cpus([2]), cpus([2])));
-            one.unlock(&all);
+            one.change(&all, &cpus([]));
             assert_eq!(other.locked_by_others(&all), cpus([]));
         }
 
@@ -226,7 +210,7 @@ mod linux {
             // SAFETY: both are numbers of open files. The second one becomes the same as the first.
             assert_eq!(unsafe { libc::dup2(others.as_raw_fd(), number) }, number);
             assert!(!locks.are_there());
-            locks.lock(&cpus([5]));
+            locks.change(&cpus([]), &cpus([5]));
             drop(locks);
             assert_eq!(mark_of(number), 0, "it is still open");
             assert_eq!(CpuLocks::open().unwrap().locked_by_others(&cpus([5])), cpus([]));
@@ -244,17 +228,14 @@ mod unknown {
     pub(crate) enum CpuLocks {}
 
     impl CpuLocks {
-        pub(crate) fn prepare() {}
+        #[cfg(unix)]
+        pub(crate) fn forget() {}
 
         pub(crate) fn open() -> Option<Self> {
             None
         }
 
-        pub(crate) fn lock(&self, _: &CpuMask) {
-            match *self {}
-        }
-
-        pub(crate) fn unlock(&self, _: &CpuMask) {
+        pub(crate) fn change(&self, _: &CpuMask, _: &CpuMask) {
             match *self {}
         }
 

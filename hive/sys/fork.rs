@@ -211,24 +211,15 @@ mod atfork {
 
     /// Maps a page that the kernel wipes in children. None if the kernel cannot do that.
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    #[expect(unsafe_code, reason = "C calls")]
+    #[expect(unsafe_code, reason = "a C call")]
     fn map_wiped_page() -> Option<*mut AtomicU32> {
-        // The kernel rounds this up to a page.
-        const BYTES: usize = size_of::<AtomicU32>();
-        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: this maps fresh memory, at an address that the kernel chooses.
-        let page = unsafe { libc::mmap(null_mut(), BYTES, protection, flags, -1, 0) };
-        if page == libc::MAP_FAILED {
-            return None;
-        }
-        // SAFETY: the memory was mapped above and nothing uses it yet.
-        let is_wiped = unsafe { libc::madvise(page, BYTES, libc::MADV_WIPEONFORK) } == 0;
-        if is_wiped {
-            return Some(page.cast());
-        }
-        // SAFETY: the memory was mapped above and nothing refers to it.
-        unsafe { libc::munmap(page, BYTES) };
-        None
+        use memmap2::{MmapMut, MmapRaw};
+
+        let page = MmapRaw::from(MmapMut::map_anon(size_of::<AtomicU32>()).ok()?);
+        // SAFETY: the memory was mapped above and nothing uses it yet. The kernel rounds its length up to a page.
+        let is_wiped = unsafe { libc::madvise(page.as_mut_ptr().cast(), page.len(), libc::MADV_WIPEONFORK) } == 0;
+        // It stays mapped for good then.
+        is_wiped.then(|| ManuallyDrop::new(page).as_mut_ptr().cast())
     }
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]

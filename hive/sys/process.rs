@@ -1,14 +1,14 @@
 //! State that all hives of a process share: values that are locked for a moment ([`ProcessLock`]), the same with a
-//! fresh value in each forked child ([`OfProcess`]), values that are made once ([`ProcessCell`]), and values that take
-//! long to make and that a forked child makes anew ([`PerProcess`]).
+//! fresh value in each forked child ([`OfProcess`]), and values that are made once in each process ([`PerProcess`]).
 //!
 //! A forked child has copies of these values, and none of the threads that may have been changing them. Therefore hive
-//! keeps no process-wide state except these four types and numbers that are changed by one atomic operation: there is
+//! keeps no process-wide state except these three types and numbers that are changed by one atomic operation: there is
 //! no other lock, and no other cell that a thread could be filling during a fork. A test below looks through the source
 //! for such statics. See `docs/fork.md`.
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::{mem, ptr};
 
 use crossbeam_deque::Worker;
@@ -60,53 +60,21 @@ impl<T: Default> OfProcess<T> {
     }
 }
 
-/// A value that is made once. A forked child either has the value or makes it itself.
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some systems need none"))]
-pub(crate) struct ProcessCell<T>(OnceLock<T>);
-
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some systems need none"))]
-impl<T> ProcessCell<T> {
-    pub(crate) const fn new() -> Self {
-        Self(OnceLock::new())
-    }
-
-    /// The value, if it has been made.
-    #[inline(always)]
-    pub(crate) fn get(&self) -> Option<&T> {
-        self.0.get()
-    }
-
-    /// The value. If there is none yet, `init` makes it. Several threads may call `init` at the same time; the first
-    /// result is kept, and the others are dropped.
-    pub(crate) fn get_or_init(&self, init: impl FnOnce() -> T) -> &T {
-        // The usual case: one load, and no lock.
-        if let Some(value) = self.get() {
-            return value;
-        }
-        // Outside of the lock, because `init` may take long. A value that comes too late is dropped outside of it as
-        // well.
-        let mut value = Some(init());
-        fork::without_forks(|| {
-            self.0.get_or_init(|| value.take().unwrap_or_else(|| unreachable!("a cell is filled once")))
-        })
-    }
-}
-
-/// A value that takes long to make, that uses threads, and that is never dropped. Each process makes its own: what a
-/// forked child has inherited stays where it is, but is found no longer.
+/// A value that may take long to make and may use threads, and that is never dropped. Each process makes its own: what
+/// a forked child has inherited stays where it is, but is found no longer.
 pub(crate) struct PerProcess<T> {
     /// The value; null if this process has none. It has its cache lines for itself: what lies beside it in memory may
     /// be written to often.
     value: AtomicPtr<CachePadded<T>>,
-    /// The lock that is held while the value is made, and the generation of the process whose lock it is. A child takes
-    /// another one, since it may find its parent's held by a thread that it does not have. Forks do not wait for that
-    /// thread. Locks are leaked, but a process has at most one of its own.
-    build_lock: ProcessLock<Option<(u32, &'static Mutex<()>)>>,
+    /// The lock that is held while the value is made. A child makes another one, since it may find its parent's held by
+    /// a thread that it does not have. Forks do not wait for that thread. Locks are leaked, but a process has at most
+    /// one of its own.
+    build_lock: OfProcess<Option<&'static Mutex<()>>>,
 }
 
 impl<T: Send + Sync + 'static> PerProcess<T> {
     pub(crate) const fn new() -> Self {
-        Self { value: AtomicPtr::new(ptr::null_mut()), build_lock: ProcessLock::new(None) }
+        Self { value: AtomicPtr::new(ptr::null_mut()), build_lock: OfProcess::new(None) }
     }
 
     /// The value, if this process has made it.
@@ -131,15 +99,19 @@ impl<T: Send + Sync + 'static> PerProcess<T> {
         }
     }
 
+    /// The same, for a value whose making cannot fail.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some systems need none"))]
+    pub(crate) fn get_or_init(&'static self, init: impl FnOnce() -> T) -> &'static T {
+        let Ok(value) = self.get_or_make(|| Ok::<_, Infallible>(init()));
+        value
+    }
+
     /// Makes the value by `make`. The error is the value that there is already.
     pub(crate) fn make<E>(
         &'static self,
         make: impl FnOnce() -> Result<T, E>,
     ) -> Result<Result<&'static T, E>, &'static T> {
-        let lock = self.build_lock.with(|lock| {
-            let of_process = lock.filter(|(generation, _)| *generation == fork::generation());
-            lock.insert(of_process.unwrap_or_else(|| (fork::generation(), Box::leak(Box::default())))).1
-        });
+        let lock = self.build_lock.with(|_, lock| *lock.get_or_insert_with(|| Box::leak(Box::default())));
         let _lock = lock.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(value) = self.get() {
             return Err(value);
@@ -174,15 +146,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_is_filled_once_by_whoever_is_done_first() {
-        let cell = ProcessCell::new();
-        assert_eq!(cell.get(), None);
-        // The inner call has set the value while the outer one was making its own.
-        assert_eq!(cell.get_or_init(|| *cell.get_or_init(|| 1) + 1), &1);
-        assert_eq!(cell.get_or_init(|| unreachable!()), &1);
-    }
-
-    #[test]
     fn a_panic_while_a_value_is_locked_does_not_poison_it() {
         let lock = ProcessLock::new(1);
         assert!(std::panic::catch_unwind(|| lock.with(|_| panic!("as expected"))).is_err());
@@ -211,19 +174,18 @@ mod tests {
         assert_eq!((status, VALUE.get()), (0, Some(&child)));
     }
 
-    /// The statics that are of none of the four types, nor atomic numbers, and why each of them is harmless.
-    const EXCEPTIONS: [(&str, &str); 8] = [
+    /// The statics that are of none of the three types, nor atomic numbers, and why each of them is harmless.
+    const EXCEPTIONS: [(&str, &str); 7] = [
         ("adapters/task_pool/completion.rs: SEMAPHORE", "each thread has its own"),
         ("observe/trace/log.rs: FIRST_USE", "`trace/file_names.rs` fills it while no thread forks"),
         ("pool/wait_graph.rs: OWN_NODE", "each thread has its own"),
         ("region/nesting.rs: ENDING_FRAME", "each thread has its own"),
-        ("sys/cpu_locks.rs: OPEN", "it consists of atomic numbers, which are written while no thread forks"),
         ("sys/fork.rs: FORK_LOCK", "forks wait for it"),
         ("tasks/job_memory.rs: KEPT_BLOCKS", "each thread has its own"),
         ("tasks/job_memory.rs: SHELVES", "nobody waits for them"),
     ];
 
-    /// Every static that another thread may be changing during a fork is of one of the four types above.
+    /// Every static that another thread may be changing during a fork is of one of the three types above.
     #[test]
     fn no_other_static_is_locked_or_filled_lazily() {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("hive");
@@ -233,7 +195,7 @@ mod tests {
         let known: Vec<_> = EXCEPTIONS.iter().map(|(name, _)| (*name).to_owned()).collect();
         assert_eq!(
             found, known,
-            "statics that a forked child may find locked or half filled: make them of ProcessLock or ProcessCell"
+            "statics that a forked child may find locked or half filled: make them of ProcessLock or PerProcess"
         );
     }
 
@@ -254,10 +216,9 @@ mod tests {
     /// The statics whose types are not known to be harmless. Those of `Cell`, `[Cell]` and `RefCell` are
     /// thread-local, and arrays of functions do not change.
     fn harmful_statics(text: &str) -> impl Iterator<Item = &str> {
-        const HARMLESS: [&str; 10] = [
+        const HARMLESS: [&str; 9] = [
             "ProcessLock<",
             "OfProcess<",
-            "ProcessCell<",
             "PerProcess<",
             "Atomic",
             "atomic::Atomic",

@@ -6,36 +6,24 @@
 
 use std::io;
 
-/// The signals that stay unblocked on hive's threads, if they are unblocked on the thread that spawns them. Faults: if
-/// these were blocked, the process would end without its report. The timers of CPU time (ITIMER_PROF and
-/// ITIMER_VIRTUAL): a profiler uses them to interrupt any thread that is running.
-#[cfg(unix)]
-const UNBLOCKED_SIGNALS: [libc::c_int; 9] = [
-    libc::SIGSEGV,
-    libc::SIGBUS,
-    libc::SIGFPE,
-    libc::SIGILL,
-    libc::SIGTRAP,
-    libc::SIGSYS,
-    libc::SIGABRT,
-    libc::SIGPROF,
-    libc::SIGVTALRM,
-];
-
-/// Runs `spawn` with all other signals blocked, so that a thread spawned by it starts with them blocked, and then
-/// restores the mask. If the system refuses to change the mask, as a sandbox may, `spawn` runs all the same and its
-/// thread has the caller's mask; the second result is then the error.
+/// Runs `spawn` with signals blocked, so that a thread spawned by it starts with them blocked, and then restores the
+/// mask. If the system refuses to change the mask, as a sandbox may, `spawn` runs all the same and its thread has the
+/// caller's mask; the second result is then the error.
 #[cfg(unix)]
 #[expect(unsafe_code, reason = "signal masks are C's")]
 pub(crate) fn with_signals_blocked<R>(spawn: impl FnOnce() -> R) -> (R, io::Result<()>) {
     use std::mem::MaybeUninit;
+
+    use libc::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGPROF, SIGSEGV, SIGSYS, SIGTRAP, SIGVTALRM};
 
     use crate::on_drop::on_drop;
 
     let mut blocked = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: the pointer is valid, and `sigfillset` initialises the set.
     unsafe { libc::sigfillset(blocked.as_mut_ptr()) };
-    for signal in UNBLOCKED_SIGNALS {
+    // What is not blocked here. Faults: if these were blocked, the process would end without its report. The timers of
+    // CPU time (ITIMER_PROF and ITIMER_VIRTUAL): a profiler uses them to interrupt any thread that is running.
+    for signal in [SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF, SIGVTALRM] {
         // SAFETY: the set is initialised, and the number is that of a signal.
         unsafe { libc::sigdelset(blocked.as_mut_ptr(), signal) };
     }

@@ -7,9 +7,6 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-#[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
-use crate::sys::sandbox;
-
 /// One part in so many of the stack is not for waits, but for what the last task does that a wait has run.
 const PARTS: usize = 4;
 
@@ -139,7 +136,7 @@ fn address_on_stack() -> usize {
 #[expect(unsafe_code, reason = "the system's interface is C's")]
 fn callers_room(here: usize) -> Room {
     // The calls below are none that `std` makes.
-    if sandbox::has_come() {
+    if crate::sys::sandbox::has_come() {
         return Room::below(here, USUAL_SIZE);
     }
     // SAFETY: the call has no preconditions.

@@ -5,36 +5,28 @@
 use crate::sys::clock;
 
 /// What the counter says. It goes on with time, on all CPUs alike. 0: the processor has none that hive knows.
-pub(crate) use imp::ticks;
-
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[expect(unsafe_code, reason = "an instruction that std has no safe name for")]
-mod imp {
-    #[inline(always)]
-    pub(crate) fn ticks() -> u64 {
-        // SAFETY: every x86-64 processor has this instruction, which changes nothing. (Where the system forbids it,
-        // reading the clock is forbidden, too.)
-        unsafe { std::arch::x86_64::_rdtsc() }
-    }
+#[inline(always)]
+pub(crate) fn ticks() -> u64 {
+    // SAFETY: every x86-64 processor has this instruction, which changes nothing. (Where the system forbids it, reading
+    // the clock is forbidden, too.)
+    unsafe { std::arch::x86_64::_rdtsc() }
 }
 
 #[cfg(all(target_arch = "aarch64", not(miri)))]
 #[expect(unsafe_code, reason = "a register that std has no name for")]
-mod imp {
-    #[inline(always)]
-    pub(crate) fn ticks() -> u64 {
-        let ticks;
-        // SAFETY: the register is the counter of virtual time, which systems let programs read for their clocks.
-        unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags)) };
-        ticks
-    }
+#[inline(always)]
+pub(crate) fn ticks() -> u64 {
+    let ticks;
+    // SAFETY: the register is the counter of virtual time, which systems let programs read for their clocks.
+    unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags)) };
+    ticks
 }
 
 #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-mod imp {
-    pub(crate) fn ticks() -> u64 {
-        0
-    }
+pub(crate) fn ticks() -> u64 {
+    0
 }
 
 /// Some 50 us by the counter. (Where there is none, it stands still.) On x86-64 it goes on by two to five in a

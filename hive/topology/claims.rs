@@ -16,34 +16,28 @@ use crate::topology::machine::Machine;
 /// The claims of all living hives of this process. A forked child has none of its parent's hives.
 ///
 /// A panic leaves them usable: nothing in this file can panic between two changes that belong together.
-static CLAIMS: OfProcess<Claims> = OfProcess::new(Claims { counts: BTreeMap::new(), locks: None });
+static CLAIMS: OfProcess<Claims> = OfProcess::new(Claims { of_hives: BTreeMap::new(), last: 0, locks: None });
 
 #[derive(Default)]
 struct Claims {
-    /// For each claimed CPU, by the operating system's number, how many hives have claimed it. There can be several,
-    /// because the user may list the same CPU for two hives.
-    counts: BTreeMap<usize, Count>,
+    /// By the number of its claim, what each hive has claimed, and whether other processes are to see that. Several may
+    /// have the same CPU, because the user may list it for two hives.
+    of_hives: BTreeMap<u64, (CpuMask, bool)>,
+    /// The number of the last claim.
+    last: u64,
     /// By which other processes see the claims. None: no claim is to be seen, or this system has no such locks.
     locks: Option<CpuLocks>,
-}
-
-/// How many hives have claimed a CPU.
-#[derive(Clone, Copy, Default)]
-struct Count {
-    hives: usize,
-    /// Those whose claims other processes are to see.
-    seen: usize,
 }
 
 impl Claims {
     /// The CPUs that at least one hive of this process has claimed.
     fn claimed(&self) -> CpuMask {
-        self.counts.keys().copied().collect()
+        self.of_hives.values().flat_map(|(cpus, _)| cpus.iter()).collect()
     }
 
     /// The CPUs whose claims other processes are to see.
     fn seen(&self) -> CpuMask {
-        self.counts.iter().filter(|(_, count)| count.seen > 0).map(|(cpu, _)| *cpu).collect()
+        self.of_hives.values().filter(|(_, is_seen)| *is_seen).flat_map(|(cpus, _)| cpus.iter()).collect()
     }
 
     /// The CPUs that other hives have, as far as the choice is to respect it: those that hives of this process have
@@ -64,33 +58,16 @@ impl Claims {
         self.locks = None;
         self.locks = CpuLocks::open();
         let seen = self.seen();
-        self.locks.iter().for_each(|locks| locks.lock(&seen));
+        self.locks.iter().for_each(|locks| locks.change(&CpuMask::new(), &seen));
     }
 
-    /// Adds to the counts of the CPUs.
-    fn add(&mut self, cpus: &CpuMask, added: Count) {
-        for cpu in cpus.iter() {
-            let count = self.counts.entry(cpu).or_default();
-            *count = Count { hives: count.hives + added.hives, seen: count.seen + added.seen };
-        }
-        self.locks.iter().filter(|_| added.seen > 0).for_each(|locks| locks.lock(cpus));
-    }
-
-    /// Subtracts from the counts of the CPUs, and forgets those that no hive has any more.
-    fn subtract(&mut self, cpus: &CpuMask, subtracted: Count) {
-        for cpu in cpus.iter() {
-            let count = self.counts.entry(cpu).or_default();
-            count.hives = count.hives.saturating_sub(subtracted.hives);
-            count.seen = count.seen.saturating_sub(subtracted.seen);
-        }
-        self.counts.retain(|_, count| count.hives > 0);
-        let seen = self.seen();
-        self.locks.iter().for_each(|locks| locks.unlock(&cpus.difference(&seen)));
-        // In a sandbox the file cannot be closed. It stays the one of this process, so that nobody here takes its locks
-        // for those of others.
-        if seen.is_empty() && self.locks.as_ref().is_some_and(CpuLocks::are_usable) {
-            self.locks = None;
-        }
+    /// Makes `cpus` all that the claim `number` has.
+    fn set(&mut self, number: u64, cpus: &CpuMask, is_seen: bool) {
+        let before = self.seen();
+        self.of_hives.insert(number, (cpus.clone(), is_seen));
+        self.of_hives.retain(|_, (cpus, _)| !cpus.is_empty());
+        let now = self.seen();
+        self.locks.iter().for_each(|locks| locks.change(&before, &now));
     }
 }
 
@@ -119,8 +96,9 @@ pub(crate) fn claim<T>(machine: &Machine, choice: Choice, choose: impl FnOnce(&C
     let is_seen = choice.is_seen();
     in_turn(choice, |generation, claims| {
         let (cpus, chosen) = choose(&claims.taken(choice, &machine.mask()));
-        claims.add(&cpus, Count { hives: 1, seen: is_seen.into() });
-        (Claim { generation, cpus, is_seen }, chosen)
+        claims.last += 1;
+        claims.set(claims.last, &cpus, is_seen);
+        (Claim { generation, number: claims.last, cpus, is_seen }, chosen)
     })
 }
 
@@ -129,9 +107,6 @@ pub(crate) fn claim<T>(machine: &Machine, choice: Choice, choose: impl FnOnce(&C
 fn in_turn<R>(choice: Choice, use_it: impl FnOnce(u32, &mut Claims) -> R) -> R {
     const TRIES: u32 = 50;
     const BETWEEN_TRIES: Duration = Duration::from_micros(100);
-    if choice.is_seen() {
-        CpuLocks::prepare();
-    }
     let mut use_it = Some(use_it);
     for tries_left in (0..TRIES).rev() {
         let result = CLAIMS.with(|generation, claims| {
@@ -157,6 +132,8 @@ fn in_turn<R>(choice: Choice, use_it: impl FnOnce(u32, &mut Claims) -> R) -> R {
 pub(crate) struct Claim {
     /// The fork generation that the claim was made in. In a forked child the claim has no effect.
     generation: u32,
+    /// Its number among the claims of its process.
+    number: u64,
     cpus: CpuMask,
     /// Whether other processes see it.
     is_seen: bool,
@@ -171,17 +148,14 @@ impl Claim {
         if self.has(cpus) && is_seen == self.is_seen {
             return CpuMask::new();
         }
-        let was_seen = mem::replace(&mut self.is_seen, is_seen);
+        self.is_seen = is_seen;
         in_turn(choice, |generation, claims| {
             if generation != self.generation {
                 return CpuMask::new();
             }
-            if is_seen && !was_seen {
-                claims.add(&self.cpus, Count { hives: 0, seen: 1 });
-            }
             let free = cpus.difference(&claims.taken(choice, cpus));
-            claims.add(&free, Count { hives: 1, seen: is_seen.into() });
             self.cpus = self.cpus.union(&free);
+            claims.set(self.number, &self.cpus, is_seen);
             free
         })
     }
@@ -190,9 +164,15 @@ impl Claim {
     /// does nothing.
     pub(crate) fn give_back(&mut self, cpus: &CpuMask) {
         CLAIMS.with(|generation, claims| {
-            if generation == self.generation {
-                claims.subtract(cpus, Count { hives: 1, seen: self.is_seen.into() });
-                self.cpus = self.cpus.difference(cpus);
+            if generation != self.generation {
+                return;
+            }
+            self.cpus = self.cpus.difference(cpus);
+            claims.set(self.number, &self.cpus, self.is_seen);
+            // In a sandbox the file cannot be closed. It stays the one of this process, so that nobody here takes its
+            // locks for those of others.
+            if claims.seen().is_empty() && claims.locks.as_ref().is_some_and(CpuLocks::are_usable) {
+                claims.locks = None;
             }
         });
     }
@@ -213,7 +193,7 @@ impl Drop for Claim {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::machine::{RawCpu, TopologySource};
+    use crate::topology::machine::{FLAT, RawCpu};
 
     /// A set of CPUs that no machine has, nor another process that runs these tests, with numbers from 0 to 99. Each
     /// test uses others.
@@ -233,7 +213,7 @@ mod tests {
     /// Claims CPUs of a machine that has these CPUs.
     fn claim_by<T>(choice: Choice, cpus: &CpuMask, choose: impl FnOnce(&CpuMask) -> (CpuMask, T)) -> (Claim, T) {
         let cpu = |os_index| RawCpu { os_index, keys: [os_index as u64, 0, 0, 0], slowness: 0 };
-        super::claim(&Machine::new(cpus.iter().map(cpu), TopologySource::Flat, false), choice, choose)
+        super::claim(&Machine::new(cpus.iter().map(cpu), FLAT, false), choice, choose)
     }
 
     /// The CPUs among these that are claimed.
@@ -276,7 +256,7 @@ mod tests {
         let all = mask("20-29");
         let (_own, ()) = claim(|_| (mask("20"), ()));
         // A forked child has such a claim: it is of another generation.
-        let mut inherited = Claim { generation: u32::MAX, cpus: mask("20"), is_seen: true };
+        let mut inherited = Claim { generation: u32::MAX, number: 1, cpus: mask("20"), is_seen: true };
         assert_eq!(inherited.extend(&mask("21"), Choice::ByUser), CpuMask::new());
         inherited.give_back(&mask("20"));
         drop(inherited);
@@ -291,7 +271,7 @@ mod tests {
         let all = mask("30-39");
         let seen = || others.locked_by_others(&all);
         let taken_anywhere = |choice| claim_by(choice, &all, |taken| (mask(""), taken.intersection(&all))).1;
-        others.lock(&mask("33,35"));
+        others.change(&mask(""), &mask("33,35"));
         assert_eq!(taken_anywhere(Choice::ByHive), mask("33,35"));
         assert_eq!(taken_anywhere(Choice::ByUser), mask(""), "what the user asks for is done");
         let (mut of_queen, ()) = claim_by(Choice::OfNoInterest, &all, |_| (mask("30"), ()));

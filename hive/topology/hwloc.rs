@@ -1,11 +1,10 @@
 //! Reads the machine by the library hwloc: cores and their kinds, hardware threads, caches, NUMA nodes and packages.
 //!
 //! `read_machine` in `mod.rs` calls [`read`] and takes a flat list of CPUs instead if that fails. `memory/nodes.rs`
-//! uses [`HwlocTopology`] and [`nearest_node`] to find the NUMA node of a CPU or of a page of memory.
+//! uses [`read_topology`] and [`nearest_node`] to find the NUMA node of a CPU or of a page of memory.
 
 use std::env;
 use std::mem::ManuallyDrop;
-use std::ops::Deref;
 
 use hwlocality::Topology;
 use hwlocality::bitmap::BitmapRef;
@@ -16,48 +15,26 @@ use hwlocality::object::types::ObjectType;
 use crate::sys::affinity::OtherThread;
 use crate::sys::cpu_mask::CpuMask;
 use crate::sys::fork;
-use crate::topology::machine::{Machine, RawCpu, TopologySource};
+use crate::topology::machine::{Machine, RawCpu, slowness};
 
-/// hwloc's description of the machine. hwloc takes a process-wide lock of its own when a description is created and
-/// when it is destroyed. A child that is forked at that moment would inherit the lock in its locked state, so this type
-/// keeps threads from forking meanwhile.
-pub(crate) struct HwlocTopology(ManuallyDrop<Topology>);
-
-impl HwlocTopology {
-    /// Makes hwloc read the machine. All of hive's uses of hwloc begin with this call.
-    ///
-    /// # Errors
-    /// A message that says why hwloc could not read the machine.
-    pub(crate) fn new() -> Result<Self, String> {
-        // If the system refuses to tell the affinity mask, hwloc believes that its buffer was too small and tries
-        // larger ones without end. So hive makes the same system call first. (Other systems than Linux have no such
-        // call.)
-        if let Some(Err(error)) = OtherThread::current().map(|thread| thread.mask()) {
-            return Err(format!("{error}; hwloc is not asked then, which would try again without end"));
-        }
-        let builder = fork::without_forks(Topology::builder);
-        // hwloc reads files here and holds no lock, so other threads may fork.
-        let built =
-            builder.build().map_err(|error| format!("hwloc could not read the machine{}: {error}", override_note()))?;
-        Ok(Self(ManuallyDrop::new(built)))
+/// Makes hwloc describe the machine. All of hive's uses of hwloc begin with this call.
+///
+/// hwloc takes a process-wide lock of its own when a description is created and when it is destroyed. A child that is
+/// forked at that moment would inherit the lock in its locked state. So no thread forks when it is created, and whoever
+/// drops the result has to see to that as well.
+///
+/// # Errors
+/// A message that says why hwloc could not read the machine.
+pub(crate) fn read_topology() -> Result<ManuallyDrop<Topology>, String> {
+    // If the system refuses to tell the affinity mask, hwloc believes that its buffer was too small and tries larger
+    // ones without end. So hive makes the same system call first. (Other systems than Linux have no such call.)
+    if let Some(Err(error)) = OtherThread::current().map(|thread| thread.mask()) {
+        return Err(format!("{error}; hwloc is not asked then, which would try again without end"));
     }
-}
-
-impl Deref for HwlocTopology {
-    type Target = Topology;
-
-    fn deref(&self) -> &Topology {
-        &self.0
-    }
-}
-
-#[expect(unsafe_code, reason = "drops what is dropped by hand")]
-impl Drop for HwlocTopology {
-    fn drop(&mut self) {
-        // SAFETY: `self` is being dropped, so nothing uses the field afterwards, and a `ManuallyDrop` is not dropped a
-        // second time by the compiler.
-        fork::without_forks(|| unsafe { ManuallyDrop::drop(&mut self.0) });
-    }
+    let builder = fork::without_forks(Topology::builder);
+    // hwloc reads files here and holds no lock, so other threads may fork.
+    let built = builder.build().map(ManuallyDrop::new);
+    built.map_err(|error| format!("hwloc could not read the machine{}: {error}", override_note()))
 }
 
 /// The environment variables by which a user makes hwloc describe another machine.
@@ -66,7 +43,7 @@ const OVERRIDE_VARIABLES: [&str; 2] = ["HWLOC_XMLFILE", "HWLOC_SYNTHETIC"];
 /// Reads the machine and keeps only the CPUs in `allowed`; `None` keeps all CPUs. Returns the machine and warnings, or
 /// a message that says why hwloc could not read a machine with CPUs that the process may use.
 pub(crate) fn read(allowed: Option<&CpuMask>) -> Result<(Machine, Vec<String>), String> {
-    let topology = HwlocTopology::new()?;
+    let topology = read_topology()?;
     let mut warnings = Vec::new();
     let foreign = !topology.is_this_system();
     if foreign {
@@ -80,6 +57,7 @@ pub(crate) fn read(allowed: Option<&CpuMask>) -> Result<(Machine, Vec<String>), 
     // The affinity mask of a thread says nothing about the CPUs of another machine.
     let allowed = if foreign { None } else { allowed };
     let cpus = read_cpus(&topology, allowed);
+    fork::without_forks(|| drop(ManuallyDrop::into_inner(topology)));
     if cpus.is_empty() {
         let wanted = allowed.map(CpuMask::to_string).unwrap_or_default();
         return Err(format!("hwloc{} knows none of the CPUs that this process may use ({wanted})", override_note()));
@@ -95,7 +73,7 @@ pub(crate) fn read(allowed: Option<&CpuMask>) -> Result<(Machine, Vec<String>), 
         }
         warnings.push(format!("{problem}: they are not used"));
     }
-    Ok((Machine::new(cpus, TopologySource::Hwloc { version: version() }, foreign), warnings))
+    Ok((Machine::new(cpus, &format!("read by hwloc {}", version()), foreign), warnings))
 }
 
 /// A part of a message, such as " (HWLOC_XMLFILE=...)", if the user made hwloc describe another machine; else an empty
@@ -145,15 +123,10 @@ fn read_cpu(topology: &Topology, nodes: &[&TopologyObject], pu: &TopologyObject,
 
 /// The CPUs of each kind of core, from the slowest kind to the fastest. Empty if hwloc does not know which kind is
 /// faster.
-fn core_kinds(topology: &Topology) -> Vec<CpuSet> {
+fn core_kinds(topology: &Topology) -> Vec<CpuMask> {
     let kinds = topology.cpu_kinds().into_iter().flatten();
-    kinds.filter(|kind| kind.efficiency.is_some()).map(|kind| kind.cpuset).collect()
-}
-
-/// How many of the `kinds` are faster than the kind of this CPU. A CPU that is in none of them counts as one of the
-/// fastest.
-fn slowness(kinds: &[CpuSet], os_index: usize) -> u64 {
-    kinds.iter().rev().position(|cpus| cpus.is_set(os_index)).unwrap_or(0) as u64
+    let known = kinds.filter(|kind| kind.efficiency.is_some());
+    known.map(|kind| kind.cpuset.iter_set().map(usize::from).collect()).collect()
 }
 
 /// The cache that makes a cluster of the cores around it: the outermost data or unified cache between the core and its

@@ -69,25 +69,22 @@ pub(crate) struct RawCpu {
     pub(crate) slowness: u64,
 }
 
-/// Where the description of a machine came from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum TopologySource {
-    /// hwloc, with the version of its programming interface.
-    #[cfg_attr(not(feature = "hwloc"), expect(dead_code, reason = "only hwloc's reader makes one"))]
-    Hwloc { version: String },
-    /// The files under `/sys`.
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "other systems have no such files"))]
-    Sysfs,
-    /// A flat list of CPUs, without knowledge of what they share.
-    Flat,
+/// How many of the `kinds` of cores are faster than the kind of this CPU, where the slowest kind comes first. A CPU of
+/// which nothing is known counts as one of the fastest.
+#[cfg(any(target_os = "linux", feature = "hwloc"))]
+pub(crate) fn slowness(kinds: &[CpuMask], cpu: usize) -> u64 {
+    kinds.iter().rev().position(|kind| kind.contains(cpu)).unwrap_or(0) as u64
 }
+
+/// The source of a machine of which nothing but a list of CPUs is known.
+pub(crate) const FLAT: &str = "a flat list: what they share is not known";
 
 /// The CPUs that this process may use, at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Machine {
     cpus: Vec<Cpu>,
-    /// Where the description came from.
-    pub(crate) source: TopologySource,
+    /// Where the description came from, for the report.
+    pub(crate) source: String,
     /// Whether the user made hwloc describe another machine than the one that the process runs on (`HWLOC_SYNTHETIC`,
     /// `HWLOC_XMLFILE`). In that case all CPUs of the described machine count as allowed, and binding a thread to them
     /// has no effect.
@@ -100,7 +97,7 @@ impl Machine {
     ///
     /// # Panics
     /// If there is no CPU.
-    pub(crate) fn new(raw: impl IntoIterator<Item = RawCpu>, source: TopologySource, foreign: bool) -> Self {
+    pub(crate) fn new(raw: impl IntoIterator<Item = RawCpu>, source: &str, foreign: bool) -> Self {
         // For each kind, the numbers of the keys. A key that has not been seen before gets the next free number.
         let mut numbers: [HashMap<u64, usize>; UNITS] = Default::default();
         let mut number = |unit: usize, key| {
@@ -118,8 +115,8 @@ impl Machine {
                 slowness: kinds.range(..raw.slowness).count(),
             })
             .collect();
-        assert!(!cpus.is_empty(), "a machine without CPUs was described by {source:?}");
-        Self { cpus, source, is_foreign: foreign }
+        assert!(!cpus.is_empty(), "a machine without CPUs, {source}");
+        Self { cpus, source: source.to_owned(), is_foreign: foreign }
     }
 
     /// All CPUs, in the order of the machine: CPUs that are next to each other share the most.
@@ -162,7 +159,7 @@ mod tests {
     #[test]
     fn numbers_units_from_zero_in_machine_order() {
         let raw = [raw(8, [70, 9, 5, 3]), raw(24, [70, 9, 5, 3]), raw(9, [71, 9, 5, 3]), raw(0, [12, 4, 1, 1])];
-        let machine = Machine::new(raw, TopologySource::Flat, false);
+        let machine = Machine::new(raw, FLAT, false);
         let cpu = |os_index, units| Cpu { os_index, units, slowness: 0 };
         let expected = [cpu(8, [0, 0, 0, 0]), cpu(24, [0, 0, 0, 0]), cpu(9, [1, 0, 0, 0]), cpu(0, [2, 1, 1, 1])];
         assert_eq!(machine.cpus(), expected);
@@ -175,7 +172,7 @@ mod tests {
     fn numbers_kinds_of_cores_from_the_fastest_allowed_one() {
         let kinds = |slow: &[u64]| {
             let cpu = |(os_index, &slowness)| RawCpu { slowness, ..raw(os_index, [os_index as u64, 0, 0, 0]) };
-            Machine::new(slow.iter().enumerate().map(cpu), TopologySource::Flat, false).core_kinds()
+            Machine::new(slow.iter().enumerate().map(cpu), FLAT, false).core_kinds()
         };
         assert_eq!(kinds(&[7, 3, 3, 7, 9]), ["1-2", "0,3", "4"].map(|cpus| cpus.parse::<CpuMask>().unwrap()));
         assert_eq!(kinds(&[5, 5]), ["0-1".parse::<CpuMask>().unwrap()]);
@@ -184,6 +181,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "a machine without CPUs")]
     fn is_never_empty() {
-        Machine::new([], TopologySource::Flat, false);
+        Machine::new([], FLAT, false);
     }
 }

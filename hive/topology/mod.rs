@@ -30,7 +30,7 @@ use std::num::NonZero;
 use std::thread;
 
 use crate::sys::cpu_mask::CpuMask;
-use crate::topology::machine::{Machine, RawCpu, TopologySource};
+use crate::topology::machine::{FLAT, Machine, RawCpu};
 
 /// Reads the machine and keeps only the CPUs in `allowed`. `None` means that the system does not tell which CPUs are
 /// allowed; all of them are kept then. Also returns warnings about what could not be read as it should be.
@@ -78,7 +78,7 @@ fn read_flat(allowed: Option<&CpuMask>) -> Machine {
         cpus = (0..thread::available_parallelism().map_or(1, NonZero::get)).collect();
     }
     let raw = |cpu| RawCpu { os_index: cpu, keys: [cpu as u64, 0, 0, 0], slowness: 0 };
-    Machine::new(cpus.iter().map(raw), TopologySource::Flat, false)
+    Machine::new(cpus.iter().map(raw), FLAT, false)
 }
 
 #[cfg(test)]
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn every_cpu_is_a_core_and_nothing_is_shared() {
         let machine = read_flat(None);
-        assert_eq!(machine.source, TopologySource::Flat);
+        assert_eq!(machine.source, FLAT);
         assert!(!machine.is_foreign);
         assert_eq!(machine.unit_count(Unit::Core), machine.cpus().len());
         assert_eq!([Unit::Cluster, Unit::Node, Unit::Package].map(|unit| machine.unit_count(unit)), [1, 1, 1]);

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
     use crate::protocol::neighbours::{Distance, Neighbours};
     use crate::topology::binding_request::BindingRequest;
-    use crate::topology::machine::{RawCpu, TopologySource};
+    use crate::topology::machine::{FLAT, RawCpu};
 
     #[test]
     fn neighbours_follow_the_machine() {
@@ -188,7 +188,7 @@ mod tests {
         // no other test's claims are in the way.
         let cpu =
             |cpu: u64| RawCpu { os_index: 7_000 + cpu as usize, keys: [cpu / 2, cpu / 4, cpu / 8, 0], slowness: 0 };
-        let machine = Arc::new(Machine::new((0..16).map(cpu), TopologySource::Flat, true));
+        let machine = Arc::new(Machine::new((0..16).map(cpu), FLAT, true));
         let request = BindingRequest { pin: Some(Pin::Core), ..BindingRequest::default() };
         let settings = request.resolve(&BindingRequest::default()).unwrap();
         let machine_info = MachineInfo { machine, mask: None, quota: None, warnings: Vec::new() };

@@ -195,12 +195,12 @@ fn core_order(machine: &Machine, places: &[Place], shrink: Shrink, taken: &CpuMa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::machine::{RawCpu, TopologySource};
+    use crate::topology::machine::{FLAT, RawCpu};
 
     /// Two clusters of two cores with two threads.
     fn machine() -> Machine {
         let cpu = |cpu: u64| RawCpu { os_index: cpu as usize, keys: [cpu / 2, cpu / 4, 0, 0], slowness: 0 };
-        Machine::new((0..8).map(cpu), TopologySource::Flat, false)
+        Machine::new((0..8).map(cpu), FLAT, false)
     }
 
     fn from_list(list: &str, taken: &str) -> Result<(PlaceAssignment, Option<String>), String> {

@@ -8,9 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-use crate::sys::cgroups::{
-    CGROUP_FILE, CgroupVersion, MOUNTINFO_FILE, cgroup_paths, parse_group, parse_mount, usual_mount,
-};
+use crate::sys::cgroups::{CgroupReader, CgroupVersion};
 use crate::sys::kernel_file;
 
 /// A limit on the CPU time of this process.
@@ -48,84 +46,31 @@ pub(crate) fn usable_cpus(allowed_cpus: usize, quota: Option<&CpuQuota>) -> usiz
 /// The smallest quota of the process's groups and of all groups above them, with warnings about what could not be read
 /// or understood. `read_file` returns the contents of a file.
 fn read_quota(read_file: impl Fn(&Path) -> io::Result<Vec<u8>>) -> (Option<CpuQuota>, Vec<String>) {
-    let mut reader = QuotaReader { read_file, warnings: Vec::new() };
-    let groups = reader.read_text(Path::new(CGROUP_FILE)).unwrap_or_default();
-    let directories = reader.usual_directories(&groups).unwrap_or_else(|| {
-        let mounts = reader.read_text(Path::new(MOUNTINFO_FILE)).unwrap_or_default();
-        let groups = reader.parse_lines(CGROUP_FILE, &groups, |line| parse_group(line, "cpu"));
-        let mounts = reader.parse_lines(MOUNTINFO_FILE, &mounts, |line| parse_mount(line, "cpu"));
-        cgroup_paths(&groups, &mounts)
-    });
-    let quotas = directories.iter().filter_map(|(version, directory)| reader.read_group(*version, directory));
+    let mut reader = CgroupReader { read_file: &read_file, warnings: Vec::new() };
+    let directories = reader.directories("cpu", CFS_QUOTA_FILE);
+    let quotas = directories.iter().filter_map(|(version, directory)| read_group(&mut reader, *version, directory));
     (quotas.min_by(|one, other| one.cpus.total_cmp(&other.cpus)), reader.warnings)
 }
 
 /// The file with the quota of a group of version 1.
 const CFS_QUOTA_FILE: &str = "cpu.cfs_quota_us";
 
-/// Reads files and collects warnings about them.
-struct QuotaReader<F> {
-    read_file: F,
-    warnings: Vec<String>,
-}
-
-impl<F: Fn(&Path) -> io::Result<Vec<u8>>> QuotaReader<F> {
-    /// The directories of the process's group and of those above it, if they are at the usual place. `groups` is the
-    /// text of `/proc/self/cgroup`.
-    fn usual_directories(&mut self, groups: &str) -> Option<Vec<(CgroupVersion, PathBuf)>> {
-        let (group, mount) = usual_mount(groups, "cpu")?;
-        let directories = cgroup_paths(&[group], &[mount]);
-        let (version, own) = directories.first()?;
-        // They are, if there is a file that each group of the version has.
-        let file = if *version == CgroupVersion::V2 { "cgroup.controllers" } else { CFS_QUOTA_FILE };
-        (self.read_file)(&own.join(file)).is_ok().then_some(directories)
-    }
-
-    /// The text of a file, or `None` if it cannot be read. A missing file is normal and makes no warning: the group at
-    /// the top has no limits, and a kernel may be built without control groups.
-    fn read_text(&mut self, path: &Path) -> Option<String> {
-        match (self.read_file)(path) {
-            Ok(bytes) => return Some(String::from_utf8_lossy(&bytes).into_owned()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => self.warn(path, &format!("cannot be read ({error})")),
+/// The quota of one group. A text that cannot be understood becomes a warning.
+fn read_group(reader: &mut CgroupReader<'_>, version: CgroupVersion, directory: &Path) -> Option<CpuQuota> {
+    let file = directory.join(if version == CgroupVersion::V2 { "cpu.max" } else { CFS_QUOTA_FILE });
+    let text = reader.read_text(&file)?;
+    let parsed = match version {
+        CgroupVersion::V2 => parse_cpu_max(&text),
+        // It has the quota and the period in two files.
+        CgroupVersion::V1 => {
+            parse_cfs(&text, || reader.read_text(&directory.join("cpu.cfs_period_us")).unwrap_or_default())
         }
+    };
+    let cpus = parsed.unwrap_or_else(|problem| {
+        reader.warn(&file, &problem);
         None
-    }
-
-    /// Calls `parse` for each line of the text and returns what it finds. Lines that say nothing about CPU time
-    /// (`Ok(None)`) are left out; lines that cannot be understood are left out with a warning.
-    fn parse_lines<T>(&mut self, path: &str, text: &str, parse: impl Fn(&str) -> Result<Option<T>, String>) -> Vec<T> {
-        let mut all = Vec::new();
-        for line in text.lines() {
-            match parse(line) {
-                Ok(parsed) => all.extend(parsed),
-                Err(problem) => self.warn(Path::new(path), &format!("has a line {line:?}: {problem}")),
-            }
-        }
-        all
-    }
-
-    /// The quota of one group. A text that cannot be understood becomes a warning.
-    fn read_group(&mut self, version: CgroupVersion, directory: &Path) -> Option<CpuQuota> {
-        let file = directory.join(if version == CgroupVersion::V2 { "cpu.max" } else { CFS_QUOTA_FILE });
-        let text = self.read_text(&file)?;
-        let parsed = match version {
-            CgroupVersion::V2 => parse_cpu_max(&text),
-            // It has the quota and the period in two files.
-            CgroupVersion::V1 => {
-                parse_cfs(&text, || self.read_text(&directory.join("cpu.cfs_period_us")).unwrap_or_default())
-            }
-        };
-        let cpus = parsed.unwrap_or_else(|problem| {
-            self.warn(&file, &problem);
-            None
-        });
-        cpus.map(|cpus| CpuQuota { cpus, file })
-    }
-
-    fn warn(&mut self, path: &Path, problem: &str) {
-        self.warnings.push(format!("{} {problem}: a CPU quota there is not respected", path.display()));
-    }
+    });
+    cpus.map(|cpus| CpuQuota { cpus, file })
 }
 
 /// Reads the text of `cpu.max`, such as "max 100000" or "150000 100000": the quota and the period, both in

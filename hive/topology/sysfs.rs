@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use crate::sys::cpu_mask::CpuMask;
 use crate::sys::kernel_file;
-use crate::topology::machine::{Machine, RawCpu, TopologySource};
+use crate::topology::machine::{Machine, RawCpu, slowness};
 use crate::topology::numa_nodes::NumaNodes;
 
 /// The directory with the files of this machine.
@@ -45,17 +45,12 @@ pub(crate) fn read(
     let warnings = if unlisted.is_empty() { Vec::new() } else { vec![warning] };
     let online = online.union(&usable);
     let kinds = core_kinds(root, &directory, &usable);
-    let mut reader = UnitReader {
-        directory: &directory,
-        online: &online,
-        units: BTreeMap::new(),
-        cache_levels: BTreeMap::new(),
-        outermost: BTreeMap::new(),
-    };
+    let mut reader =
+        UnitReader { directory: &directory, online: &online, units: BTreeMap::new(), cache_levels: BTreeMap::new() };
     let mut cpus: Vec<_> = usable.iter().map(|cpu| reader.units(cpu, nodes)).collect();
     cpus.sort_by(|(position, _), (other, _)| position.cmp(other));
     let raw = cpus.into_iter().map(|(_, keys)| RawCpu { slowness: slowness(&kinds, keys.os_index), ..keys });
-    Ok((Machine::new(raw, TopologySource::Sysfs, false), warnings))
+    Ok((Machine::new(raw, "read from /sys", false), warnings))
 }
 
 /// A file of a CPU.
@@ -84,8 +79,6 @@ struct UnitReader<'f> {
     units: BTreeMap<String, BTreeMap<usize, Rc<CpuMask>>>,
     /// By CPU, the caches that it has (`cache_levels`).
     cache_levels: BTreeMap<usize, Rc<[(usize, u64)]>>,
-    /// By CPU, who shares its outermost cache.
-    outermost: BTreeMap<usize, Rc<CpuMask>>,
 }
 
 impl UnitReader<'_> {
@@ -152,11 +145,7 @@ impl UnitReader<'_> {
     /// The CPUs that share the outermost cache of a CPU, if that cache has a number as high as usual, and so is for
     /// data.
     fn outermost_cache(&mut self, cpu: usize) -> Option<Rc<CpuMask>> {
-        if !self.outermost.contains_key(&cpu) {
-            let cpus = (USUAL_LAST_CACHE..).map_while(|number| self.sharers(cpu, number)).last()?;
-            self.outermost.extend(cpus.iter().map(|sharer| (sharer, cpus.clone())));
-        }
-        self.outermost.get(&cpu).cloned()
+        (USUAL_LAST_CACHE..).map_while(|number| self.sharers(cpu, number)).last()
     }
 
     /// The levels of a CPU's caches for data, and who shares each, the outermost first. Those of the first level are
@@ -214,12 +203,6 @@ fn core_kinds(root: &Path, directory: &Path, cpus: &CpuMask) -> Vec<CpuMask> {
         by_capacity.entry(capacity).or_default().push(cpu);
     }
     by_capacity.into_values().map(CpuMask::from_iter).collect()
-}
-
-/// How many of the `kinds` are faster than the kind of this CPU. A CPU of which nothing is known counts as one of the
-/// fastest.
-fn slowness(kinds: &[CpuMask], cpu: usize) -> u64 {
-    kinds.iter().rev().position(|kind| kind.contains(cpu)).unwrap_or(0) as u64
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use std::ops::{Deref, DerefMut};
 
 use crate::protocol::region::wait_queue::WaitQueue;
 use crate::sync::{
-    AtomicBool, AtomicU32, AtomicU64, KernelThread, Ordering, ThreadId, UnsafeCell, WaitPolicy,
+    AtomicBool, AtomicU32, AtomicU64, Ordering, OtherThread, ThreadId, UnsafeCell, WaitPolicy,
     acquisitions_until_reservation, can_still_reserve, current_thread_id, heavy_fence, light_fence, yield_core,
 };
 
@@ -64,9 +64,9 @@ struct RunLength {
     /// whether or not the thread that ended the reservation then got the lock. So threads that alternate for good pay
     /// for few heavy fences.
     takes_needed: u32,
-    /// The kernel's name of the thread that the lock was reserved for, which the heavy fence needs to end a
-    /// reservation.
-    reserved_to: KernelThread,
+    /// The thread that the lock was reserved for, which the heavy fence needs to end a reservation. None: there was no
+    /// reservation, or the system has no name for the thread.
+    reserved_to: Option<OtherThread>,
     /// After how many more releases for nobody the holder is to yield its core: see `YIELDS_AFTER_WAIT`.
     yields_left: u32,
 }
@@ -100,7 +100,7 @@ impl RunLength {
 
     /// Counts the end of a reservation, and returns the thread that had it. That thread's run begins at zero, and the
     /// next reservation takes four times as many acquisitions.
-    fn revoke(&mut self) -> KernelThread {
+    fn revoke(&mut self) -> Option<OtherThread> {
         self.takes = 0;
         self.takes_needed = self.takes_needed.saturating_mul(4).min(MAX_TAKES_NEEDED);
         self.reserved_to
@@ -119,7 +119,7 @@ impl<T> QueenLock<T> {
             thread: NO_THREAD,
             takes: 0,
             takes_needed: acquisitions_until_reservation(),
-            reserved_to: KernelThread::NONE,
+            reserved_to: None,
             yields_left: 0,
         };
         Self {
@@ -233,7 +233,7 @@ impl<T> QueenLock<T> {
             self.owner.store(thread, Ordering::Relaxed);
         }
         if self.owner.load(Ordering::Relaxed) == thread {
-            self.with_run_length(|run_length| run_length.reserved_to = KernelThread::current());
+            self.with_run_length(|run_length| run_length.reserved_to = OtherThread::current());
             self.is_reserved.store(true, Ordering::Relaxed);
         }
     }
@@ -535,8 +535,7 @@ mod tests {
 
     #[test]
     fn a_reservation_that_is_ended_often_is_earned_again_all_the_same() {
-        let mut run_length =
-            RunLength { thread: 1, takes: 0, takes_needed: 1_000, reserved_to: KernelThread::NONE, yields_left: 0 };
+        let mut run_length = RunLength { thread: 1, takes: 0, takes_needed: 1_000, reserved_to: None, yields_left: 0 };
         (0..100).for_each(|_| _ = run_length.revoke());
         assert!((0..=MAX_TAKES_NEEDED).any(|_| run_length.count_at_release(1)));
         run_length.revoke();

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::{env, io};
 
-use crate::sys::cgroups::cgroup_directories;
+use crate::sys::cgroups::CgroupReader;
 use crate::sys::kernel_file::{self, status_field};
 use crate::sys::thread_limits::ThreadLimit;
 
@@ -132,7 +132,8 @@ fn soft_limit(resource: impl Into<i64>) -> Option<u64> {
 
 /// The limits of the process's control groups and of the groups above them.
 fn cgroup_limits() -> Vec<ThreadLimit> {
-    cgroup_directories("pids").iter().filter_map(|directory| cgroup_limit(directory)).collect()
+    let mut reader = CgroupReader { read_file: &|path| kernel_file::read(path), warnings: Vec::new() };
+    reader.directories("pids", "pids.max").iter().filter_map(|(_, directory)| cgroup_limit(directory)).collect()
 }
 
 /// The limit of one control group. None: the group has no limit (its file says "max").

@@ -3,7 +3,7 @@
 use std::thread;
 
 use super::*;
-use crate::topology::machine::{RawCpu, TopologySource};
+use crate::topology::machine::{FLAT, RawCpu};
 use crate::topology::pin_policy::Pin;
 use crate::topology::place_assignment::PlaceAssignment;
 use crate::topology::shrink::Shrink;
@@ -68,7 +68,7 @@ fn unpinning_a_free_thread_does_nothing() {
 #[test]
 fn a_place_on_another_machine_changes_nothing() {
     let cpu = RawCpu { os_index: 60_000, keys: [0; 4], slowness: 0 };
-    let machine = Machine::new([cpu], TopologySource::Flat, true);
+    let machine = Machine::new([cpu], FLAT, true);
     let places = PlaceAssignment::new(&machine, &Pin::Core, Shrink::Compact, &CpuMask::new()).unwrap();
     let before = affinity::query().unwrap();
     let _bound = bind(places.place_of(0).unwrap()).unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::topology::machine::{RawCpu, TopologySource};
+use crate::topology::machine::{FLAT, RawCpu};
 use crate::topology::shrink::Shrink;
 
 /// A machine of equal parts: packages of nodes of clusters of cores of hardware threads. As on Linux, the first threads
@@ -18,7 +18,7 @@ fn regular([packages, nodes, clusters, cores, threads]: [usize; 5], stride: usiz
         let keys = [core, core / cores, core / (clusters * cores), core / per_package].map(|key| key as u64);
         RawCpu { os_index: (core + thread * all_cores) * stride, keys, slowness: 0 }
     });
-    Machine::new(raw, TopologySource::Flat, false)
+    Machine::new(raw, FLAT, false)
 }
 
 /// Two performance cores with two threads each, then four efficiency cores that share a cluster.
@@ -26,7 +26,7 @@ fn hybrid() -> Machine {
     let cpu = |os_index, core, cluster| RawCpu { os_index, keys: [core, cluster, 0, 0], slowness: 0 };
     let performance = [cpu(0, 0, 0), cpu(1, 0, 0), cpu(2, 1, 0), cpu(3, 1, 0)];
     let efficiency = (4..8).map(|os_index| cpu(os_index, os_index as u64, 1));
-    Machine::new(performance.into_iter().chain(efficiency), TopologySource::Flat, false)
+    Machine::new(performance.into_iter().chain(efficiency), FLAT, false)
 }
 
 /// How many hardware threads of its core come before this one in the machine.
@@ -189,7 +189,7 @@ fn without_cpus(machine: &Machine, is_kept: &[bool]) -> Machine {
     let remaining = machine.cpus().iter().enumerate().filter(|(i, _)| *i == 0 || is_kept[i % is_kept.len()]);
     let keys = |cpu: &Cpu| Unit::ALL.map(|unit| cpu.unit_number(unit) as u64);
     let raw = remaining.map(|(_, cpu)| RawCpu { os_index: cpu.os_index, keys: keys(cpu), slowness: 0 });
-    Machine::new(raw, TopologySource::Flat, false)
+    Machine::new(raw, FLAT, false)
 }
 
 proptest! {

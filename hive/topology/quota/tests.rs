@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::sys::cgroups::{CGROUP_FILE, MOUNTINFO_FILE};
 
 #[test]
 fn whole_cpus_of_the_quota_within_the_mask() {

@@ -70,6 +70,7 @@ fn counts(machine: &Machine) -> [usize; 4] {
 fn this_machine_is_what_hwloc_says() {
     use crate::topology::hwloc::{self, nearest_node};
     use hwlocality::object::types::ObjectType;
+    use std::mem::ManuallyDrop;
 
     let (whole, _) = hwloc::read(None).unwrap();
     let nodes = NumaNodes::read(Path::new(ROOT), numa_nodes::allowed);
@@ -79,7 +80,7 @@ fn this_machine_is_what_hwloc_says() {
         let mask = whole.mask().difference(&CpuMask::from_iter([left_out.os_index]));
         assert_eq!(by_files(&mask).cpus(), hwloc::read(Some(&mask)).unwrap().0.cpus(), "within {mask}");
     }
-    let topology = hwloc::HwlocTopology::new().unwrap();
+    let topology = ManuallyDrop::into_inner(hwloc::read_topology().unwrap());
     assert!(nodes.numbers().eq(topology.allowed_nodeset().iter_set().map(usize::from)));
     let hwloc_nodes: Vec<_> = topology.objects_with_type(ObjectType::NUMANode).collect();
     for cpu in whole.cpus().iter().map(|cpu| cpu.os_index) {

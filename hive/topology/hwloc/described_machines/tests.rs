@@ -2,6 +2,7 @@
 //! questions about its places with the expected answers, which were written by hand. Each file is checked in a process
 //! of its own: this test program again, with `child` as its only test.
 
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
@@ -9,7 +10,7 @@ use crate::protocol::region::shape::{BarrierShape, Shape};
 use crate::sys::cpu_mask::CpuMask;
 use crate::topology;
 use crate::topology::hwloc::tests::run_child;
-use crate::topology::hwloc::{CpuSet, HwlocTopology, ObjectType, TopologyObject};
+use crate::topology::hwloc::{CpuSet, ObjectType, Topology, TopologyObject, read_topology};
 use crate::topology::machine::{Machine, Unit};
 use crate::topology::pin_policy::Pin;
 use crate::topology::place_assignment::PlaceAssignment;
@@ -36,14 +37,15 @@ fn child() {
             assert_eq!(normalized(&found), normalized(expected), "{question:?} of {}", file.display());
         }
         // The system's files would say the same of such a machine.
-        let by_files = as_files(&HwlocTopology::new().unwrap()).read(Some(&machine.mask())).unwrap();
+        let topology = ManuallyDrop::into_inner(read_topology().unwrap());
+        let by_files = as_files(&topology).read(Some(&machine.mask())).unwrap();
         assert_eq!(by_files.cpus(), machine.cpus(), "{}", file.display());
         println!("report: {} answers", description.answers.len());
     }
 }
 
 /// The machine that hwloc describes, as Linux would describe it in files.
-fn as_files(topology: &HwlocTopology) -> Tree {
+fn as_files(topology: &Topology) -> Tree {
     let mut tree = Tree::default();
     let cpus = |set: &CpuSet| set.iter_set().map(usize::from).collect::<CpuMask>().to_string();
     let list = |object: &TopologyObject| object.cpuset().map(|set| cpus(&set)).unwrap_or_default();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use loom::sync::atomic as loom_atomic;
 
-use super::{KernelThread, Ordering};
+use super::{Ordering, OtherThread};
 use crate::mutation::{self, Change};
 
 /// Reduces an ordering to what a load can have.
@@ -242,7 +242,7 @@ thread_local! {
 
 /// The heavy fence of a pair.
 #[track_caller]
-pub(crate) fn heavy_fence(_: KernelThread) {
+pub(crate) fn heavy_fence(_: Option<OtherThread>) {
     HEAVY_FENCES.set(HEAVY_FENCES.get() + 1);
     pair_fence(Location::caller());
 }

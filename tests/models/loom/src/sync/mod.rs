@@ -42,7 +42,7 @@ pub(crate) use queues::{Injector, Steal, Stealer, Worker};
 pub(crate) use semaphore::Semaphore;
 use std::sync::atomic::AtomicU64 as AtomicU64Unseen;
 pub(crate) use token::{
-    KernelThread, ThreadId, acquisitions_until_reservation, can_still_reserve, current_thread_id,
+    OtherThread, ThreadId, acquisitions_until_reservation, can_still_reserve, current_thread_id,
     with_acquisitions_until_reservation,
 };
 pub(crate) use unwinding::{is_unwinding, while_unwinding};

@@ -41,13 +41,11 @@ pub(crate) fn with_acquisitions_until_reservation(takes: u32, script: impl FnOnc
 
 /// Stands for the kernel's idea of a thread, which heavy fences need. There is no kernel in a model.
 #[derive(Clone, Copy)]
-pub(crate) struct KernelThread;
+pub(crate) struct OtherThread;
 
-impl KernelThread {
-    pub(crate) const NONE: Self = Self;
-
-    pub(crate) fn current() -> Self {
-        Self
+impl OtherThread {
+    pub(crate) fn current() -> Option<Self> {
+        Some(Self)
     }
 }
 

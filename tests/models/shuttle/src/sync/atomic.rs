@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use shuttle::sync::atomic as shuttle_atomic;
 
-use super::{KernelThread, Ordering};
+use super::{Ordering, OtherThread};
 
 macro_rules! boxed {
     ($name:ident, $value:ty) => {
@@ -36,7 +36,7 @@ pub(crate) fn fence(_: Ordering) {}
 
 pub(crate) fn light_fence() {}
 
-pub(crate) fn heavy_fence(_: KernelThread) {}
+pub(crate) fn heavy_fence(_: Option<OtherThread>) {}
 
 pub(crate) fn try_heavy_fence() -> bool {
     true

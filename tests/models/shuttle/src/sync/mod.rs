@@ -36,7 +36,7 @@ pub(crate) use float_mode::FloatMode;
 pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_briefly};
 pub(crate) use queues::{Injector, Steal, Stealer, Worker};
 pub(crate) use semaphore::Semaphore;
-pub(crate) use token::{KernelThread, ThreadId, acquisitions_until_reservation, can_still_reserve, current_thread_id};
+pub(crate) use token::{OtherThread, ThreadId, acquisitions_until_reservation, can_still_reserve, current_thread_id};
 pub(crate) use wait::WaitPolicy;
 pub(crate) use wait_common::{
     BackOff, NappingSpinner, PollTime, SleepBinding, StealPacing, TimedWait, copy_changed_words, has_stack_room, nap,
