@@ -12,10 +12,12 @@ use crossbeam_utils::sync::WaitGroup;
 
 use crate::protocol::Team;
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
-use crate::protocol::tasks::task::Task;
+use crate::protocol::tasks::held_credit::HeldCredit;
+use crate::protocol::tasks::task::{Run, Task};
 use crate::region::nesting::rethrow;
 use crate::sys::fork::with_abort_in_child;
-use crate::tasks::owned_job::{Job, JobPlace, task_of};
+use crate::tasks::job_memory::take_out;
+use crate::tasks::owned_job::task_of;
 use crate::tasks::scope_job::FirstPanic;
 
 /// Runs `work` as a task, which `queue` queues, and returns its result when it has ended.
@@ -77,10 +79,10 @@ struct AwaitedJob<F> {
     awaited: AwaitedTasks,
 }
 
-impl<F: FnOnce() + Send> Job for AwaitedJob<F> {
-    type Owner = ();
-    unsafe fn run(_: *const (), job: JobPlace<Self>) {
-        let Self { work, awaited } = job.take();
+impl<F: FnOnce() + Send> Run for AwaitedJob<F> {
+    unsafe fn run(this: *const Self, _: Option<&HeldCredit>) {
+        // SAFETY: `task_of` has put it there, and a task is run once.
+        let Self { work, awaited } = unsafe { take_out(this) };
         if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
             awaited.panic.record(panic);
         }
@@ -97,6 +99,6 @@ impl AwaitedTasks {
     unsafe fn make(&self, work: impl FnOnce() + Send) -> Task {
         // SAFETY: by the caller's promise the borrows live until `wait_for` returns, and that returns only after the
         // task has been counted as ended, when nothing of `work` is left.
-        unsafe { task_of(&(), AwaitedJob { work, awaited: self.clone() }) }
+        unsafe { task_of(AwaitedJob { work, awaited: self.clone() }) }
     }
 }

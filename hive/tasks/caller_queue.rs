@@ -55,7 +55,7 @@ fn run_newest() -> bool {
         // reads its list.
         let queue = unsafe { &*next };
         if let Some(task) = queue.pop() {
-            task.run();
+            task.run(None);
             return true;
         }
         next = queue.outer;
@@ -84,7 +84,7 @@ impl CallerQueue {
             // No task is left to run, and not all have ended: so some were spawned before a fork, and this is the
             // child.
             let Some(task) = self.pop() else { fork::abort_forked_child() };
-            task.run();
+            task.run(None);
         }
     }
 }
