@@ -83,12 +83,7 @@ impl<'m> PoolBee<'m> {
     /// # Panics
     /// With the panic of `a`, or else of `b`, after both have ended.
     #[inline]
-    pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
-    where
-        A: FnOnce() -> RA,
-        B: FnOnce(bool) -> RB + Send,
-        RB: Send,
-    {
+    pub fn join<RA, RB: Send>(&self, a: impl FnOnce() -> RA, b: impl FnOnce(bool) -> RB + Send) -> (RA, RB) {
         join::join::<true, _, _, _, _>(self.context, a, b)
     }
 
