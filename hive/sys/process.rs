@@ -94,7 +94,21 @@ impl<T> ProcessCell<T> {
 
 /// A value that takes long to make, that uses threads, and that is never dropped. Each process makes its own: what a
 /// forked child has inherited stays where it is, but is found no longer.
-pub(crate) struct PerProcess<T> {
+///
+/// ```
+/// use hive::adapters::task_pool::PerProcess;
+/// use hive::adapters::task_pool::builder::PoolBuilder;
+/// use hive::adapters::task_pool::handle::TaskPool;
+///
+/// static POOL: PerProcess<TaskPool> = PerProcess::new();
+/// let build = || {
+///     PoolBuilder::default().build(2, |thread| std::thread::Builder::new().spawn(|| thread.run()).map(drop))
+/// };
+/// assert_eq!(POOL.get_or_make(build)?.threads(), 2);
+/// assert!(POOL.make(build).is_err(), "there is one already");
+/// # Ok::<(), hive::adapters::task_pool::builder::BuildError>(())
+/// ```
+pub struct PerProcess<T> {
     /// The value; null if this process has none. It has its cache lines for itself: what lies beside it in memory may
     /// be written to often.
     value: AtomicPtr<CachePadded<T>>,
@@ -105,14 +119,16 @@ pub(crate) struct PerProcess<T> {
 }
 
 impl<T: Send + Sync + 'static> PerProcess<T> {
-    pub(crate) const fn new() -> Self {
+    /// A place without a value.
+    #[expect(clippy::new_without_default, reason = "it is for statics")]
+    pub const fn new() -> Self {
         Self { value: AtomicPtr::new(ptr::null_mut()), build_lock: ProcessLock::new(None) }
     }
 
     /// The value, if this process has made it.
     #[inline(always)]
     #[expect(unsafe_code, reason = "reads a reference that is kept as an atomic pointer")]
-    pub(crate) fn get(&self) -> Option<&'static T> {
+    pub fn get(&self) -> Option<&'static T> {
         // Acquire: pairs with the Release in `make`; the value is there then.
         let value = self.value.load(Ordering::Acquire);
         // SAFETY: where it is not null, `make` has leaked it, and nobody has a mutable reference to it.
@@ -124,7 +140,7 @@ impl<T: Send + Sync + 'static> PerProcess<T> {
     ///
     /// # Errors
     /// The error of `make`; the next call tries again.
-    pub(crate) fn get_or_make<E>(&'static self, make: impl FnOnce() -> Result<T, E>) -> Result<&'static T, E> {
+    pub fn get_or_make<E>(&'static self, make: impl FnOnce() -> Result<T, E>) -> Result<&'static T, E> {
         match self.get() {
             Some(value) => Ok(value),
             None => self.make(make).unwrap_or_else(|value| Ok(value)),
@@ -132,10 +148,7 @@ impl<T: Send + Sync + 'static> PerProcess<T> {
     }
 
     /// Makes the value by `make`. The error is the value that there is already.
-    pub(crate) fn make<E>(
-        &'static self,
-        make: impl FnOnce() -> Result<T, E>,
-    ) -> Result<Result<&'static T, E>, &'static T> {
+    pub fn make<E>(&'static self, make: impl FnOnce() -> Result<T, E>) -> Result<Result<&'static T, E>, &'static T> {
         let lock = self.build_lock.with(|lock| {
             let of_process = lock.filter(|(generation, _)| *generation == fork::generation());
             lock.insert(of_process.unwrap_or_else(|| (fork::generation(), Box::leak(Box::default())))).1
