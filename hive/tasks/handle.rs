@@ -87,7 +87,7 @@ impl Hive {
         b: impl FnOnce() -> RB + Send,
     ) -> (RA, RB) {
         enter::run_as_bee(&self.shared, |context| match context {
-            Some(context) => join::join_from_outside(context, a, |_| b()),
+            Some(context) => join::join_linked::<true, _, _>(context, a, |_| b()),
             None => join::join_in_order(a, b),
         })
     }
