@@ -218,7 +218,7 @@ impl Hive {
         self.shared.assert_not_forked();
         let team = &self.shared.team;
         assert!(
-            !nesting::is_worker() && !nesting::is_waited_for_elsewhere(team),
+            !nesting::is_waited_for_elsewhere(team),
             "broadcast is called on a bee or inside a region, where it may wait for a bee that waits for its caller; \
              spawn_on each bee instead"
         );
