@@ -89,7 +89,7 @@ impl<'m> PoolBee<'m> {
 
     /// Runs one task, of this thread or of another one. Returns whether there was one.
     pub fn run_one(&self) -> bool {
-        self.context.run_one_from_anywhere()
+        self.context.run_one_own() || self.context.run_one()
     }
 
     /// Runs one task that this thread has queued itself, or that only it may run. Returns whether there was one.
