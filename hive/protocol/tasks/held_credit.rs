@@ -89,7 +89,7 @@ impl HeldCredit {
         // In the middle of the job the bee may have turned to something else, or have given back what it had.
         // SAFETY: what has ended is put back below, so the bee has a credit.
         unsafe { self.turn_to(scope) };
-        self.credit.put_back();
+        self.credit.set(self.credit.get() + 1);
         if scope.count().is_covered_by(&self.credit) {
             self.give_back_now();
         }
