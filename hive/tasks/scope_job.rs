@@ -39,8 +39,8 @@ pub(crate) unsafe fn task_of_scope<S: ScopeWithJobs>(scope: &S, job: impl FnOnce
     unsafe { task_of(ScopeJob { scope, job }) }
 }
 
-/// Runs `work`, the body of a scope or a job, which does not unwind, and counts it as ended. `held`: the credit that the
-/// calling thread has in hand, if it is a bee of the scope's team.
+/// Runs `work`, the body of a scope or a job, which does not unwind, and counts it as ended. `held`: the credit that
+/// the calling thread has in hand, if it is a bee of the scope's team.
 ///
 /// # Safety
 /// The work is counted, and is counted as ended once. The scope may be gone when this returns, unless the caller keeps
@@ -125,8 +125,8 @@ impl<S: ScopeWithJobs, F: FnOnce(&S) + Send> Run for ScopeJob<S, F> {
     }
 }
 
-/// The payload of the first panic, if a task has panicked, of all tasks of one scope or of those that one thread waits
-/// for (`blocking.rs`). It continues when all of them have ended.
+/// The payload of the first panic, if a task has panicked, of all tasks of one scope. It continues when all of them
+/// have ended.
 #[derive(Default)]
 pub(crate) struct FirstPanic(Mutex<Option<Payload>>);
 
