@@ -49,8 +49,8 @@ pub(crate) fn run_one() -> bool {
 }
 
 fn run_newest() -> bool {
-    // SAFETY: `with` takes a queue off the list before the queue goes out of scope, and only the thread itself reads its
-    // list.
+    // SAFETY: `with` takes a queue off the list before the queue goes out of scope, and only the thread itself reads
+    // its list.
     let at = |queue: *const CallerQueue| unsafe { queue.as_ref() };
     let mut queues = iter::successors(at(INNERMOST.get()), |queue| at(queue.outer));
     queues.find_map(CallerQueue::pop).map(|task| task.run(None)).is_some()

@@ -103,8 +103,8 @@ where
 /// Runs `a` on the calling thread while `b` lies in this frame, where the bee finds it if it is to be shared, and then
 /// runs `b` as well if nobody has begun it.
 ///
-/// `AT_ONCE`: the thread has only just become a bee. `b` is shared at once, even if no bee is counted as idle. Bees that
-/// have just ended something are counted a moment later, when the calling thread may have nothing left to share.
+/// `AT_ONCE`: the thread has only just become a bee. `b` is shared at once, even if no bee is counted as idle. Bees
+/// that have just ended something are counted a moment later, when the calling thread may have nothing left to share.
 #[inline(always)]
 pub(crate) fn join_linked<const AT_ONCE: bool, RA, RB: Send>(
     context: &TaskContext<'_>,

@@ -88,8 +88,8 @@ impl Ordered {
     /// Whether `index` may run next in the region with the key `region`.
     #[inline]
     fn is_next(&self, index: usize, region: u64) -> bool {
-        // Acquire, the first: pairs with the Release in `reset` and in `poll_until_next`. The value of `next` that is read
-        // below is then one of this region, or a later one.
+        // Acquire, the first: pairs with the Release in `reset` and in `poll_until_next`. The value of `next` that is
+        // read below is then one of this region, or a later one.
         // Acquire, the second: pairs with the Release in `advance`. The work of the indices before is done and
         // visible.
         self.state.region.load(Ordering::Acquire) == region && self.state.next.load(Ordering::Acquire) == index
