@@ -239,13 +239,7 @@ where
 /// `join` on a thread that does not run tasks, or is inside of something else further in.
 #[cold]
 #[inline(never)]
-fn join_elsewhere<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
-where
-    A: FnOnce() -> RA + Send,
-    B: FnOnce() -> RB + Send,
-    RA: Send,
-    RB: Send,
-{
+fn join_elsewhere<RA: Send, RB: Send>(a: impl FnOnce() -> RA + Send, b: impl FnOnce() -> RB + Send) -> (RA, RB) {
     current_hive!(join(a, b))
 }
 

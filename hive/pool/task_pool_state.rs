@@ -1,13 +1,13 @@
 //! What a task pool (`hive/adapters/task_pool/`) has besides what every hive has: the count of what keeps it alive, a
 //! queue for each of its threads, and how many of these it is to use.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
 
 use crate::protocol::tasks::fifo::Fifo;
 use crate::protocol::tasks::pool_rules::PoolRules;
+use crate::sync::Mutex;
 
 /// The part of a task pool's shared state that hives do not have.
 pub(crate) struct TaskPoolState {

@@ -324,7 +324,7 @@ impl Team {
     pub(crate) fn run_leftover_tasks(&self) {
         let queued = || self.all_slots().find_map(|slot| slot.queues.mailbox.take().or_else(|| slot.queues.steal()));
         while let Some(task) = self.injector.take().or_else(queued) {
-            task.run();
+            task.run(None);
         }
     }
 

@@ -131,11 +131,8 @@ fn within_frame<R>(role: Role<'static>, body: impl FnOnce() -> R) -> R {
 /// runs tasks of the hives of its parent process, and the regions that it is inside of have lost their other bees.
 #[cfg(unix)]
 pub(crate) fn forget_other_bees() {
-    let mut next = INNERMOST.get();
-    while !next.is_null() {
-        // SAFETY: as in `roles`; the frame is not used after this function.
-        let frame = unsafe { &*next };
-        next = frame.outer;
+    // SAFETY: the frames are not used after this function.
+    for frame in unsafe { frames() } {
         match frame.role.get() {
             Role::Region(context) => context.forget_others(),
             Role::Acting(_) => {}
@@ -184,19 +181,21 @@ impl<'f> Role<'f> {
 /// All frames of the calling thread, innermost first.
 ///
 /// # Safety
-/// No item of the iterator is used after the caller has returned, since its frame may be gone by then.
+/// No item of the iterator is used after the caller has returned, since the frame may be gone by then.
+unsafe fn frames<'f>() -> impl Iterator<Item = &'f Frame> {
+    // SAFETY: `within_frame` takes a frame off the list before the frame's stack memory goes, and only the thread
+    // itself reads its frames.
+    let at = |frame: *const Frame| unsafe { frame.as_ref() };
+    iter::successors(at(INNERMOST.get()), move |frame| at(frame.outer))
+}
+
+/// What they say.
+///
+/// # Safety
+/// As for `frames`.
 unsafe fn roles<'f>() -> impl Iterator<Item = Role<'f>> {
-    let mut next = INNERMOST.get();
-    iter::from_fn(move || {
-        if next.is_null() {
-            return None;
-        }
-        // SAFETY: `within_frame` takes a frame off the list before the frame's stack memory goes, and only the thread
-        // itself reads its frames.
-        let frame = unsafe { &*next };
-        next = frame.outer;
-        Some(frame.role.get())
-    })
+    // SAFETY: as the caller promises.
+    unsafe { frames() }.map(|frame| frame.role.get())
 }
 
 /// Whether `condition` holds for one of the calling thread's frames.
@@ -223,12 +222,6 @@ pub(crate) fn is_in_region(key: u64) -> bool {
     any_role(|role| role.region_context().is_some_and(is_it))
 }
 
-/// Whether the calling thread is a worker of some hive. All that a worker does happens inside a task frame with its
-/// number, which is above 0.
-pub(crate) fn is_worker() -> bool {
-    any_role(|role| role.task_context().is_some_and(|context| context.id > 0))
-}
-
 /// Whether the calling thread is a worker that runs unbound (`docs/unbound-sleep.md`).
 pub(crate) fn is_unbound_worker() -> bool {
     let is_elsewhere = |context: &TaskContext<'_>| !context.team.sleep_binding(context.id).is_in_place();
@@ -251,6 +244,9 @@ pub(crate) fn is_inside_loop() -> bool {
 
 /// As `is_waited_for`, but without what the calling thread does in the queen's place of `team`. Bees that wait for that
 /// run the tasks in their mailboxes meanwhile, so waiting for such a task does not block them.
+///
+/// A worker of any hive is always waited for. All that it does happens inside a task frame with its number, which is
+/// above 0.
 pub(crate) fn is_waited_for_elsewhere(team: &Team) -> bool {
     let is_queen_of_team =
         |role: Role<'_>| role.task_context().is_some_and(|context| context.id == 0 && ptr::eq(context.team, team));

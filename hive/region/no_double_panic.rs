@@ -13,9 +13,12 @@ use crate::protocol::region::panics::ignore_panic;
 
 /// A value whose drop, while the thread unwinds, cannot cause a second panic. Two panics at once would end the process,
 /// so a panic of the drop is caught and discarded then. At any other time the value is dropped as if it were not
-/// wrapped.
+/// wrapped, unless it is [`Quiet`].
 #[repr(transparent)]
-pub(crate) struct NoDoublePanic<T>(ManuallyDrop<T>);
+pub(crate) struct NoDoublePanic<T, const IS_QUIET: bool = false>(ManuallyDrop<T>);
+
+/// A value whose drop never panics: a panic of it is caught and discarded at any time.
+pub(crate) type Quiet<T> = NoDoublePanic<T, true>;
 
 impl<T> NoDoublePanic<T> {
     /// Wraps `value`.
@@ -23,7 +26,16 @@ impl<T> NoDoublePanic<T> {
     pub(crate) fn new(value: T) -> Self {
         Self(ManuallyDrop::new(value))
     }
+}
 
+impl<T> Quiet<T> {
+    /// Wraps `value`.
+    pub(crate) fn new_quiet(value: T) -> Self {
+        Self(ManuallyDrop::new(value))
+    }
+}
+
+impl<T, const IS_QUIET: bool> NoDoublePanic<T, IS_QUIET> {
     /// Takes the value out. From then on its drop is the caller's affair.
     #[inline(always)]
     pub(crate) fn into_inner(self) -> T {
@@ -33,7 +45,7 @@ impl<T> NoDoublePanic<T> {
     }
 }
 
-impl<T> Deref for NoDoublePanic<T> {
+impl<T, const IS_QUIET: bool> Deref for NoDoublePanic<T, IS_QUIET> {
     type Target = T;
 
     #[inline(always)]
@@ -42,20 +54,20 @@ impl<T> Deref for NoDoublePanic<T> {
     }
 }
 
-impl<T> DerefMut for NoDoublePanic<T> {
+impl<T, const IS_QUIET: bool> DerefMut for NoDoublePanic<T, IS_QUIET> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
         &mut self.0
     }
 }
 
-impl<T> Drop for NoDoublePanic<T> {
+impl<T, const IS_QUIET: bool> Drop for NoDoublePanic<T, IS_QUIET> {
     #[inline(always)]
     fn drop(&mut self) {
         if needs_drop::<T>() {
             // SAFETY: the wrapper is being dropped, so the value is not used again, and the closure is called once.
             let mut drop = || unsafe { ManuallyDrop::drop(&mut self.0) };
-            if panicking() { ignore_panic(drop) } else { drop() }
+            if IS_QUIET || panicking() { ignore_panic(drop) } else { drop() }
         }
     }
 }

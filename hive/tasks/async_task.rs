@@ -14,9 +14,8 @@ use std::{fmt, mem, thread};
 use async_task::{Runnable, Task};
 
 use crate::pool::handle::Hive;
-use crate::protocol::region::panics::ignore_panic;
 use crate::region::nesting::rethrow;
-use crate::region::no_double_panic::NoDoublePanic;
+use crate::region::no_double_panic::{NoDoublePanic, Quiet};
 use crate::sys::fork::with_abort_in_child;
 use crate::tasks::handle::queue_task;
 
@@ -203,29 +202,13 @@ fn spawn<F>(future: F, queue: impl Fn(Runnable) + Send + Sync + 'static) -> Asyn
 where
     F: Future<Output: Send> + Send + 'static,
 {
-    let (polling, task) = async_task::spawn(CaughtFuture(Quiet(Some(future))), queue);
+    let (polling, task) = async_task::spawn(CaughtFuture(Quiet::new_quiet(future)), queue);
     polling.schedule();
     AsyncTask(task)
 }
 
-/// A value whose destructor does not panic: async-task, which drops futures and results that nobody wants, would end
-/// the process. Such a panic has been reported by the panic hook, and is discarded.
-struct Quiet<T>(Option<T>);
-
-impl<T> Quiet<T> {
-    fn into_inner(mut self) -> T {
-        self.0.take().unwrap_or_else(|| unreachable!("it is there until it is taken"))
-    }
-}
-
-impl<T> Drop for Quiet<T> {
-    fn drop(&mut self) {
-        // In its place: a future that has been polled must not move.
-        ignore_panic(|| self.0 = None);
-    }
-}
-
-/// A future whose panic is a result.
+/// A future whose panic is a result. The drops of both are quiet: async-task, which drops futures and results that
+/// nobody wants, would end the process if one panicked. Such a panic has been reported by the panic hook.
 struct CaughtFuture<F>(Quiet<F>);
 
 impl<F: Future> Future for CaughtFuture<F> {
@@ -233,13 +216,12 @@ impl<F: Future> Future for CaughtFuture<F> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         // SAFETY: the future is pinned where `self` is: nothing moves it out, and it is dropped in its place.
-        let future = unsafe { self.map_unchecked_mut(|this| &mut this.0.0) };
-        let future = future.as_pin_mut().unwrap_or_else(|| unreachable!("it is there until it is dropped"));
+        let future = unsafe { self.map_unchecked_mut(|this| &mut *this.0) };
         // After a panic it is not polled again.
         let polled = match catch_unwind(AssertUnwindSafe(|| future.poll(context))) {
             Ok(polled) => polled.map(Ok),
             Err(panic) => Poll::Ready(Err(panic)),
         };
-        polled.map(|ended| Quiet(Some(ended)))
+        polled.map(Quiet::new_quiet)
     }
 }

@@ -6,17 +6,17 @@
 
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-
-use crossbeam_utils::sync::WaitGroup;
+use std::sync::mpsc;
 
 use crate::protocol::Team;
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
-use crate::protocol::tasks::task::Task;
+use crate::protocol::region::panics::{Payload, drop_ignoring_panics};
+use crate::protocol::tasks::held_credit::HeldCredit;
+use crate::protocol::tasks::task::{Run, Task};
 use crate::region::nesting::rethrow;
 use crate::sys::fork::with_abort_in_child;
-use crate::tasks::owned_job::{Job, JobPlace, task_of};
-use crate::tasks::scope_job::FirstPanic;
+use crate::tasks::job_memory::take_out;
+use crate::tasks::owned_job::task_of;
 
 /// Runs `work` as a task, which `queue` queues, and returns its result when it has ended.
 ///
@@ -50,42 +50,38 @@ pub(crate) fn run_each(team: &Team, bees: RangeInclusive<u32>, work: impl Fn(u32
 ///
 /// # Panics
 /// With the first panic of a task, if there was one.
-fn wait_for(queue: impl FnOnce(&AwaitedTasks)) {
-    let awaited = AwaitedTasks::default();
+fn wait_for(queue: impl FnOnce(AwaitedTasks)) {
+    let (panics, received) = mpsc::channel();
     let abort_guard = AbortOnUnwind::new("in a thread that waits for its tasks");
-    queue(&awaited);
-    let AwaitedTasks { tasks, panic } = awaited;
-    tasks.wait();
+    queue(AwaitedTasks(panics));
+    let first = received.recv().ok();
+    received.iter().for_each(drop_ignoring_panics);
     abort_guard.disarm();
-    if let Some(panic) = panic.take() {
+    if let Some(panic) = first {
         rethrow(panic);
     }
 }
 
-/// What a waiting thread and its tasks share.
-#[derive(Clone, Default)]
-struct AwaitedTasks {
-    /// Each task has a clone until nothing of its work is left.
-    tasks: WaitGroup,
-    /// The first panic of a task.
-    panic: Arc<FirstPanic>,
-}
+/// What makes the tasks that a thread waits for: where they send their panics. Each task has a clone until nothing of
+/// its work is left, and the thread waits until there is none.
+struct AwaitedTasks(mpsc::Sender<Payload>);
 
 /// A job that the waiting thread waits for.
 struct AwaitedJob<F> {
     work: F,
-    awaited: AwaitedTasks,
+    panics: mpsc::Sender<Payload>,
 }
 
-impl<F: FnOnce() + Send> Job for AwaitedJob<F> {
-    type Owner = ();
-    unsafe fn run(_: *const (), job: JobPlace<Self>) {
-        let Self { work, awaited } = job.take();
+impl<F: FnOnce() + Send> Run for AwaitedJob<F> {
+    unsafe fn run(this: *const Self, _: Option<&HeldCredit>) {
+        // SAFETY: `task_of` has put it there, and a task is run once.
+        let Self { work, panics } = unsafe { take_out(this) };
         if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
-            awaited.panic.record(panic);
+            // The thread that waits receives it: it waits for this very task.
+            _ = panics.send(panic);
         }
-        // Counts the task as ended.
-        drop(awaited);
+        // Tells it that the task has ended.
+        drop(panics);
     }
 }
 
@@ -97,6 +93,6 @@ impl AwaitedTasks {
     unsafe fn make(&self, work: impl FnOnce() + Send) -> Task {
         // SAFETY: by the caller's promise the borrows live until `wait_for` returns, and that returns only after the
         // task has been counted as ended, when nothing of `work` is left.
-        unsafe { task_of(&(), AwaitedJob { work, awaited: self.clone() }) }
+        unsafe { task_of(AwaitedJob { work, panics: self.0.clone() }) }
     }
 }

@@ -9,7 +9,7 @@
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
-use std::ptr;
+use std::{iter, ptr};
 
 use crate::on_drop::on_drop;
 use crate::protocol::tasks::task::Task;
@@ -49,18 +49,11 @@ pub(crate) fn run_one() -> bool {
 }
 
 fn run_newest() -> bool {
-    let mut next = INNERMOST.get();
-    while !next.is_null() {
-        // SAFETY: `with` takes a queue off the list before the queue goes out of scope, and only the thread itself
-        // reads its list.
-        let queue = unsafe { &*next };
-        if let Some(task) = queue.pop() {
-            task.run();
-            return true;
-        }
-        next = queue.outer;
-    }
-    false
+    // SAFETY: `with` takes a queue off the list before the queue goes out of scope, and only the thread itself reads
+    // its list.
+    let at = |queue: *const CallerQueue| unsafe { queue.as_ref() };
+    let mut queues = iter::successors(at(INNERMOST.get()), |queue| at(queue.outer));
+    queues.find_map(CallerQueue::pop).map(|task| task.run(None)).is_some()
 }
 
 impl CallerQueue {
@@ -84,7 +77,7 @@ impl CallerQueue {
             // No task is left to run, and not all have ended: so some were spawned before a fork, and this is the
             // child.
             let Some(task) = self.pop() else { fork::abort_forked_child() };
-            task.run();
+            task.run(None);
         }
     }
 }

@@ -87,7 +87,7 @@ impl Hive {
         b: impl FnOnce() -> RB + Send,
     ) -> (RA, RB) {
         enter::run_as_bee(&self.shared, |context| match context {
-            Some(context) => join::join_from_outside(context, a, |_| b()),
+            Some(context) => join::join_linked::<true, _, _>(context, a, |_| b()),
             None => join::join_in_order(a, b),
         })
     }
@@ -218,7 +218,7 @@ impl Hive {
         self.shared.assert_not_forked();
         let team = &self.shared.team;
         assert!(
-            !nesting::is_worker() && !nesting::is_waited_for_elsewhere(team),
+            !nesting::is_waited_for_elsewhere(team),
             "broadcast is called on a bee or inside a region, where it may wait for a bee that waits for its caller; \
              spawn_on each bee instead"
         );

@@ -205,7 +205,8 @@ fn new_block(class: usize) -> *mut u8 {
 /// # Safety
 /// `place` is from `put_on_heap`, and is not used again.
 #[inline(always)]
-pub(crate) unsafe fn take_out<T>(place: *mut T) -> T {
+pub(crate) unsafe fn take_out<T>(place: *const T) -> T {
+    let place = place.cast_mut();
     let Some(class) = class_of::<T>() else {
         // SAFETY: in this case it is the pointer of a box, which the caller owns.
         return *unsafe { Box::from_raw(place) };

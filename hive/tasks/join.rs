@@ -17,11 +17,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{ptr, thread};
 
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
-use crate::protocol::region::panics::ignore_panic;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::region::closure_size::is_large;
 use crate::region::nesting::drop_and_rethrow;
-use crate::region::no_double_panic::NoDoublePanic;
 use crate::tasks::stack_job::{LinkedJob, StackJob};
 
 /// Runs both closures, at least one of them on the calling thread, and returns their results. `b` is told whether
@@ -102,22 +100,13 @@ where
     }
 }
 
-/// As `join`, for a thread that has only just become a bee. The second closure is shared at once, even if no bee is
-/// counted as idle. Bees that have just ended something are counted a moment later, when the calling thread may have
-/// nothing left to share.
-pub(crate) fn join_from_outside<A, B, RA, RB>(context: &TaskContext<'_>, a: A, b: B) -> (RA, RB)
-where
-    A: FnOnce() -> RA,
-    B: FnOnce(bool) -> RB + Send,
-    RB: Send,
-{
-    join_linked::<true, _, _>(context, a, b)
-}
-
 /// Runs `a` on the calling thread while `b` lies in this frame, where the bee finds it if it is to be shared, and then
 /// runs `b` as well if nobody has begun it.
+///
+/// `AT_ONCE`: the thread has only just become a bee. `b` is shared at once, even if no bee is counted as idle. Bees
+/// that have just ended something are counted a moment later, when the calling thread may have nothing left to share.
 #[inline(always)]
-fn join_linked<const AT_ONCE: bool, RA, RB: Send>(
+pub(crate) fn join_linked<const AT_ONCE: bool, RA, RB: Send>(
     context: &TaskContext<'_>,
     a: impl FnOnce() -> RA,
     b: impl FnOnce(bool) -> RB + Send,
@@ -179,29 +168,21 @@ fn end_shared_or_panicked<B: FnOnce(bool) -> RB + Send, RA, RB: Send>(
     };
     context.end_task();
     abort_guard.disarm();
+    both(a, b)
+}
+
+/// Runs the two closures one after the other. The second is run even if the first panics.
+#[inline(always)]
+pub(crate) fn join_in_order<RA, RB>(a: impl FnOnce() -> RA, b: impl FnOnce() -> RB) -> (RA, RB) {
+    let a = catch_unwind(AssertUnwindSafe(a));
+    both(a, catch_unwind(AssertUnwindSafe(b)))
+}
+
+/// The results of a join's two halves, which have ended. If both have panicked, the panic of `a` continues.
+fn both<RA, RB>(a: thread::Result<RA>, b: thread::Result<RB>) -> (RA, RB) {
     match (a, b) {
         (Ok(a), Ok(b)) => (a, b),
         (Err(panic), other) => drop_and_rethrow(panic, other),
         (other, Err(panic)) => drop_and_rethrow(panic, other),
     }
-}
-
-/// Runs the two closures one after the other. The second is run even if the first panics.
-#[inline(always)]
-pub(crate) fn join_in_order<A: FnOnce() -> RA, B: FnOnce() -> RB, RA, RB>(a: A, b: B) -> (RA, RB) {
-    /// Holds the second closure, and runs it on drop if the first has panicked. Its own panic is then swallowed.
-    struct Second<B: FnOnce() -> RB, RB>(Option<B>);
-    impl<B: FnOnce() -> RB, RB> Drop for Second<B, RB> {
-        #[inline(always)]
-        fn drop(&mut self) {
-            if let Some(b) = self.0.take() {
-                ignore_panic(|| drop(b()));
-            }
-        }
-    }
-    let mut second = Second(Some(b));
-    let a = NoDoublePanic::new(a());
-    let b = second.0.take().unwrap_or_else(|| unreachable!("taken once"));
-    let b = b();
-    (a.into_inner(), b)
 }

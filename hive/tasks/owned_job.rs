@@ -12,102 +12,41 @@ use crate::protocol::tasks::held_credit::HeldCredit;
 use crate::protocol::tasks::task::{Run, Task};
 use crate::tasks::job_memory::{put_on_heap, take_out};
 
-/// The work of a task that owns its closure.
-pub(crate) trait Job: Send {
-    /// What the job belongs to.
-    type Owner: Sync;
-
-    /// Takes the job out of `job` and runs it, on a thread that is no bee. Does not unwind. What the job has borrowed
-    /// may go away as soon as another thread is told that the job has ended; nothing of the job may be left then. That
-    /// is why the job itself is not an argument: references that are handed to a function are promised to be valid
-    /// until it returns.
-    ///
-    /// # Safety
-    /// `owner` and `job` are those of one call of `task_of`, and are passed once.
-    unsafe fn run(owner: *const Self::Owner, job: JobPlace<Self>)
-    where
-        Self: Sized;
-
-    /// The same on the bee that has `held`. See [`Run::run_on_bee`](crate::protocol::tasks::task::Run::run_on_bee).
-    ///
-    /// # Safety
-    /// As for `run`.
-    #[inline(always)]
-    unsafe fn run_on_bee(owner: *const Self::Owner, job: JobPlace<Self>, held: &HeldCredit)
-    where
-        Self: Sized,
-    {
-        held.give_back();
-        // SAFETY: as the caller promises.
-        unsafe { Self::run(owner, job) }
-    }
-}
-
-/// A job, with what it belongs to.
-struct OwnedJob<J: Job> {
-    owner: *const J::Owner,
-    job: J,
-}
-
-/// Where the job of a task that is being run is.
-pub(crate) struct JobPlace<J: Job>(*mut OwnedJob<J>);
-
-/// Makes a task that runs `job`, which belongs to `owner`.
+/// Makes a task that owns `job`, whose `run` takes it out once (`take_out`).
+///
+/// What the job has borrowed may go away as soon as another thread is told that the job has ended; nothing of the job
+/// may be left then. So `run` is given the job's address, not the job: references that are handed to a function are
+/// promised to be valid until it returns.
 ///
 /// # Safety
-/// What `job` borrows, and `*owner` as far as `J::run` needs it, live until the job has ended.
+/// The job may be run on any thread, and what it needs lives until it has ended.
 #[inline(always)]
-pub(crate) unsafe fn task_of<J: Job>(owner: *const J::Owner, job: J) -> Task {
-    let place = put_on_heap(OwnedJob { owner, job });
-    // SAFETY: it is there until the task takes the job out. The job is `Send`, its owner may be shared, and the caller
-    // promises the rest.
-    unsafe { Task::new(place) }
+pub(crate) unsafe fn task_of<J: Run>(job: J) -> Task {
+    // SAFETY: it is there until the task takes the job out. The caller promises the rest.
+    unsafe { Task::new(put_on_heap(job)) }
 }
 
-impl<J: Job> Run for OwnedJob<J> {
-    #[inline(always)]
-    unsafe fn run(this: *const Self) {
-        // SAFETY: `task_of` has put it there, and a task is run once.
-        let owner = unsafe { (*this).owner };
-        // SAFETY: as above.
-        unsafe { J::run(owner, JobPlace(this.cast_mut())) }
-    }
-
-    #[inline(always)]
-    unsafe fn run_on_bee(this: *const Self, held: &HeldCredit) {
-        // SAFETY: as in `run`.
-        let owner = unsafe { (*this).owner };
-        // SAFETY: as in `run`.
-        unsafe { J::run_on_bee(owner, JobPlace(this.cast_mut()), held) }
-    }
+/// A job of this hive or task pool that nothing waits for.
+struct DetachedJob<F> {
+    shared: *const Shared,
+    job: F,
 }
-
-impl<J: Job> JobPlace<J> {
-    /// Takes the job.
-    #[inline(always)]
-    pub(crate) fn take(self) -> J {
-        // SAFETY: `task_of` has put the job there. There is one place for each, so nobody else takes it.
-        unsafe { take_out(self.0) }.job
-    }
-}
-
-/// A job that nothing waits for.
-struct DetachedJob<F>(F);
 
 /// Makes a task that runs `job` for the hive or task pool of `shared`. A panic of the job goes to the panic handler. In
 /// a task pool the job is a keeper of the pool, which the caller has counted (`TaskPoolState::add_keepers`).
 pub(crate) fn detached(shared: &Shared, job: impl FnOnce() + Send + 'static) -> Task {
     // SAFETY: the closure is `'static`. The hive's shared state outlives every task that is queued in its team: all of
     // them are run before it goes.
-    unsafe { task_of(shared, DetachedJob(job)) }
+    unsafe { task_of(DetachedJob { shared, job }) }
 }
 
-impl<F: FnOnce() + Send> Job for DetachedJob<F> {
-    type Owner = Shared;
-    unsafe fn run(shared: *const Shared, job: JobPlace<Self>) {
+impl<F: FnOnce() + Send> Run for DetachedJob<F> {
+    unsafe fn run(this: *const Self, _: Option<&HeldCredit>) {
+        // SAFETY: `task_of` has put it there, and a task is run once.
+        let Self { shared, job } = unsafe { take_out(this) };
         // SAFETY: see `detached`.
         let shared = unsafe { &*shared };
-        shared.config.handlers.catch_panic(job.take().0);
+        shared.config.handlers.catch_panic(job);
         // In a hive this does nothing.
         shared.release_keeper();
     }
@@ -119,15 +58,14 @@ mod tests {
 
     use super::*;
 
-    /// Adds a number to the owner's list.
-    struct Note<T>(T);
+    /// Adds a number to a list.
+    struct Note<'l, T>(&'l Mutex<Vec<u64>>, T);
 
-    impl<T: Into<u64> + Send> Job for Note<T> {
-        type Owner = Mutex<Vec<u64>>;
-
-        unsafe fn run(owner: *const Self::Owner, job: JobPlace<Self>) {
-            // SAFETY: the test keeps its list.
-            unsafe { &*owner }.lock().unwrap().push(job.take().0.into());
+    impl<T: Into<u64>> Run for Note<'_, T> {
+        unsafe fn run(this: *const Self, _: Option<&HeldCredit>) {
+            // SAFETY: the task is run once.
+            let Self(list, number) = unsafe { take_out(this) };
+            list.lock().unwrap().push(number.into());
         }
     }
 
@@ -152,9 +90,9 @@ mod tests {
 
     #[test]
     fn a_job_is_run_as_it_was_made_wherever_it_is_kept() {
-        fn run<T: Into<u64> + Send>(list: &Mutex<Vec<u64>>, number: T) {
+        fn run<T: Into<u64>>(list: &Mutex<Vec<u64>>, number: T) {
             // SAFETY: the list lives, and the task is run once.
-            unsafe { task_of(list, Note(number)) }.run();
+            unsafe { task_of(Note(list, number)) }.run(None);
         }
         let list = Mutex::default();
         run(&list, 1_u8);

@@ -3,18 +3,18 @@
 
 #![allow(unsafe_code)]
 
-use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::region::panics::{Payload, drop_ignoring_panics};
 use crate::protocol::tasks::held_credit::{CountedScope, HeldCredit};
 use crate::protocol::tasks::scope_count::ScopeCount;
-use crate::protocol::tasks::task::Task;
+use crate::protocol::tasks::task::{Run, Task};
 use crate::region::nesting::drop_and_rethrow;
 use crate::sync::Mutex;
 use crate::sys::fork::with_abort_in_child;
-use crate::tasks::owned_job::{Job, JobPlace, task_of};
+use crate::tasks::job_memory::take_out;
+use crate::tasks::owned_job::task_of;
 
 /// A scope that has jobs.
 pub(crate) trait ScopeWithJobs: CountedScope + Sync {
@@ -24,8 +24,8 @@ pub(crate) trait ScopeWithJobs: CountedScope + Sync {
 
 /// A job of a scope of type `S`.
 struct ScopeJob<S, F> {
+    scope: *const S,
     job: F,
-    scope: PhantomData<fn(&S)>,
 }
 
 /// Makes a task that runs `job` in `scope`.
@@ -36,7 +36,31 @@ struct ScopeJob<S, F> {
 #[inline(always)]
 pub(crate) unsafe fn task_of_scope<S: ScopeWithJobs>(scope: &S, job: impl FnOnce(&S) + Send) -> Task {
     // SAFETY: as the caller promises.
-    unsafe { task_of(scope, ScopeJob { job, scope: PhantomData }) }
+    unsafe { task_of(ScopeJob { scope, job }) }
+}
+
+/// Runs `work`, the body of a scope or a job, which does not unwind, and counts it as ended. `held`: the credit that
+/// the calling thread has in hand, if it is a bee of the scope's team.
+///
+/// # Safety
+/// The work is counted, and is counted as ended once. The scope may be gone when this returns, unless the caller keeps
+/// it, and so may what the work has borrowed: nothing of it may be left when `work` returns.
+#[inline(always)]
+unsafe fn run_counted<S: CountedScope, R>(scope: *const S, held: Option<&HeldCredit>, work: impl FnOnce(&S) -> R) -> R {
+    // SAFETY: what is counted keeps the scope.
+    let lent = unsafe { &*scope };
+    if let Some(held) = held {
+        // SAFETY: the work is run next, and ended below.
+        unsafe { held.turn_to(lent) };
+    }
+    let result = work(lent);
+    match held {
+        // SAFETY: the work is counted, and has ended.
+        Some(held) => unsafe { held.end(scope) },
+        // SAFETY: as above.
+        None => unsafe { end_at_once(scope) },
+    }
+    result
 }
 
 /// Counts the body of a scope as ended, or a job, on a thread that is no bee and so has no credit in hand.
@@ -68,17 +92,8 @@ pub(crate) fn run_scope<S: ScopeWithJobs, R>(
     wait: impl FnOnce(&S),
 ) -> R {
     let abort_guard = AbortOnUnwind::new("in a scope");
-    if let Some(held) = held {
-        // SAFETY: the body is run next, and ended below.
-        unsafe { held.turn_to(scope) };
-    }
-    let result = catch_unwind(AssertUnwindSafe(|| body(scope)));
-    match held {
-        // SAFETY: the body is counted, and has ended.
-        Some(held) => unsafe { held.end(scope) },
-        // SAFETY: as above.
-        None => unsafe { end_at_once(scope) },
-    }
+    // SAFETY: the body is counted, and the caller keeps the scope.
+    let result = unsafe { run_counted(scope, held, |scope| catch_unwind(AssertUnwindSafe(|| body(scope)))) };
     wait(scope);
     abort_guard.disarm();
     match (result, scope.panic().take()) {
@@ -89,39 +104,29 @@ pub(crate) fn run_scope<S: ScopeWithJobs, R>(
     }
 }
 
-impl<S: ScopeWithJobs, F: FnOnce(&S) + Send> Job for ScopeJob<S, F> {
-    type Owner = S;
-    unsafe fn run(scope: *const S, job: JobPlace<Self>) {
-        // SAFETY: the scope waits for the job.
-        run_in(unsafe { &*scope }, job);
-        // SAFETY: the job is counted, has ended, and nothing of it is left.
-        unsafe { end_at_once(scope) };
-    }
+impl<S: ScopeWithJobs, F: FnOnce(&S) + Send> Run for ScopeJob<S, F> {
+    // What the bee has in hand may be of this very scope.
+    const SEES_TO_CREDIT: bool = true;
 
     #[inline(always)]
-    unsafe fn run_on_bee(scope: *const S, job: JobPlace<Self>, held: &HeldCredit) {
-        // SAFETY: the scope waits for the job.
-        let lent = unsafe { &*scope };
-        // SAFETY: the job is run next, and ended below.
-        unsafe { held.turn_to(lent) };
-        run_in(lent, job);
-        // SAFETY: as in `run`.
-        unsafe { held.end(scope) };
+    unsafe fn run(this: *const Self, held: Option<&HeldCredit>) {
+        let work = |scope: &S| {
+            // SAFETY: `task_of` has put it there, and a task is run once.
+            let Self { job, .. } = unsafe { take_out(this) };
+            let run = || with_abort_in_child(|| job(scope));
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
+                scope.panic().record(panic);
+            }
+        };
+        // SAFETY: it is there until `work` takes it out.
+        let scope = unsafe { (*this).scope };
+        // SAFETY: the job is counted.
+        unsafe { run_counted(scope, held, work) };
     }
 }
 
-/// Runs the job of `place` in `scope`. Nothing of the job is left when this returns.
-#[inline(always)]
-fn run_in<S: ScopeWithJobs, F: FnOnce(&S) + Send>(scope: &S, place: JobPlace<ScopeJob<S, F>>) {
-    let ScopeJob { job, .. } = place.take();
-    let run = || with_abort_in_child(|| job(scope));
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
-        scope.panic().record(panic);
-    }
-}
-
-/// The payload of the first panic, if a task has panicked, of all tasks of one scope or of those that one thread waits
-/// for (`blocking.rs`). It continues when all of them have ended.
+/// The payload of the first panic, if a task has panicked, of all tasks of one scope. It continues when all of them
+/// have ended.
 #[derive(Default)]
 pub(crate) struct FirstPanic(Mutex<Option<Payload>>);
 

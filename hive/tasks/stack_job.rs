@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
 use crate::protocol::Team;
+use crate::protocol::tasks::held_credit::HeldCredit;
 use crate::protocol::tasks::latch::Latch;
 use crate::protocol::tasks::linked_joins::JoinLink;
 use crate::protocol::tasks::task::{Run, Task};
@@ -118,7 +119,7 @@ impl<F: FnOnce(bool) -> R + Send, R: Send> StackJob<F, R> {
 }
 
 impl<F: FnOnce(bool) -> R + Send, R: Send> Run for StackJob<F, R> {
-    unsafe fn run(this: *const Self) {
+    unsafe fn run(this: *const Self, _: Option<&HeldCredit>) {
         // SAFETY: the owner keeps the job in its place until the latch is set, which is done below.
         let job = unsafe { &*this };
         // SAFETY: a task is run once, and the owner takes the closure only if nobody runs the task.
@@ -207,7 +208,7 @@ mod tests {
         assert_eq!((take(0), take(1), take(usize::MAX), take(1)), (0, 1, 1, 0));
         assert!(list.is_empty() && !list.unlink(&jobs[1].link) && !list.unlink(&jobs[0].link) && list.is_empty());
         assert!(tasks[0].is_of(&jobs[0].job) && tasks[1].is_of(&jobs[1].job) && tasks.len() == 2);
-        tasks.into_iter().for_each(Task::run);
+        tasks.into_iter().for_each(|task| task.run(None));
         // SAFETY: the tasks have been run.
         let results = [0, 1].map(|i| unsafe { jobs[i].job.take_result() }.expect("it has not panicked"));
         assert_eq!(results, ["outer", "inner"]);

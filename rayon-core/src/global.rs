@@ -1,8 +1,8 @@
 //! The global pool, and what the functions act on that name no pool: the pool of the calling thread, or else the
 //! global one.
 
+use hive::adapters::task_pool::PerProcess;
 use hive::adapters::task_pool::builder::MAX_THREADS;
-use hive::adapters::task_pool::global::GlobalPool;
 use hive::adapters::task_pool::handle::TaskPool;
 use hive::adapters::task_pool::pool_bee::PoolBee;
 use hive::adapters::task_pool::pool_ref::PoolRef;
@@ -11,7 +11,7 @@ use crate::builder::ThreadPoolBuilder;
 use crate::error::ThreadPoolBuildError;
 use crate::thread::ThreadSpawn;
 
-static GLOBAL: GlobalPool = GlobalPool::new();
+static GLOBAL: PerProcess<TaskPool> = PerProcess::new();
 
 /// The global pool. Builds it if there is none.
 ///
@@ -25,7 +25,7 @@ fn global() -> &'static TaskPool {
 #[cold]
 fn build_default() -> &'static TaskPool {
     GLOBAL
-        .get_or_build(|| ThreadPoolBuilder::new().build_pool())
+        .get_or_make(|| ThreadPoolBuilder::new().build_pool())
         .unwrap_or_else(|error| panic!("the global thread pool cannot be built: {error}"))
 }
 
@@ -40,7 +40,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
     /// # Errors
     /// If there is a global pool already; else as [`build`](Self::build).
     pub fn build_global(self) -> Result<(), ThreadPoolBuildError> {
-        GLOBAL.build(|| self.build_pool()).unwrap_or(Err(ThreadPoolBuildError::GLOBAL_POOL_EXISTS)).map(drop)
+        GLOBAL.make(|| self.build_pool()).unwrap_or(Err(ThreadPoolBuildError::GLOBAL_POOL_EXISTS)).map(drop)
     }
 }
 

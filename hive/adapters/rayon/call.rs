@@ -4,13 +4,14 @@
 //! that finds no job for a while sleeps for short times in between.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, PoisonError};
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 use rayon_core::Yield;
 
 use crate::on_drop::on_drop;
+use crate::sync::Mutex;
 use crate::sys::wait::WaitPolicy;
 
 /// How long a bee sleeps first after it has polled without finding a job. Each further sleep is twice as long, up to
@@ -54,7 +55,7 @@ impl RayonCall {
             // Relaxed: a bee that goes to sleep sees the store by way of the lock below. A bee that polls reads nothing
             // else because of it; what the queen has written is published by the end of the region.
             self.is_over.store(true, Ordering::Relaxed);
-            if *self.lock_sleepers() > 0 {
+            if *self.sleepers.lock() > 0 {
                 self.ended.notify_all();
             }
         })
@@ -67,7 +68,7 @@ impl RayonCall {
 
     /// Sleeps for `duration`, or until the call is over.
     fn sleep(&self, policy: &WaitPolicy, duration: Duration) {
-        let mut sleepers = self.lock_sleepers();
+        let mut sleepers = self.sleepers.lock();
         // Looks again under the lock. The queen takes the lock after she has set `is_over`; so either this bee sees
         // that the call has ended, or the queen sees that the bee sleeps and wakes it.
         if self.is_over() {
@@ -77,9 +78,5 @@ impl RayonCall {
         let woken = policy.while_off_core(|| self.ended.wait_timeout(sleepers, duration));
         let (mut sleepers, _) = woken.unwrap_or_else(PoisonError::into_inner);
         *sleepers -= 1;
-    }
-
-    fn lock_sleepers(&self) -> MutexGuard<'_, usize> {
-        self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -47,7 +47,7 @@ pub(crate) mod call;
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::resume_unwind;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use rayon_core::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 
@@ -58,6 +58,7 @@ use crate::pool::error::{Error, ErrorKind};
 use crate::pool::handle::Hive;
 use crate::pool::handlers::Handlers;
 use crate::pool::thread_host::{Guest, ThreadHost, ThreadHosts, WorkerMain};
+use crate::sync::Mutex;
 
 impl Hive {
     /// Runs `work` with rayon on `n` bees of this hive, including the calling thread, and returns its result.
@@ -120,12 +121,12 @@ impl Hive {
             }
             // Declared before the closure runs, so that the bees are released even if it panics.
             let _over = call.end_on_drop();
-            let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let work = work.lock().take();
             let work = work.unwrap_or_else(|| unreachable!("a region has one queen"));
             let value = if is_rayon_worker || bee.bees() == 1 { work() } else { pool.install(work) };
-            *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+            *result.lock() = Some(value);
         });
-        let result = result.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let result = result.lock().take();
         result.unwrap_or_else(|| unreachable!("the queen's part has ended without a panic"))
     }
 }

@@ -76,19 +76,15 @@ impl Drop for TaskPool {
 }
 
 /// Runs `work` on some thread of the pool, and returns its result. The calling thread is no thread of that pool; if it
-/// is one of another pool, `caller` says so.
+/// is one of another pool, `me` says so.
 ///
 /// # Panics
 /// With the panic of `work`, or in a forked child.
 #[cold]
 #[inline(never)]
-fn hand_over<R: Send>(
-    pool: &Shared,
-    caller: Option<PoolBee<'_>>,
-    work: impl FnOnce(PoolBee<'_>, bool) -> R + Send,
-) -> R {
+fn hand_over<R: Send>(pool: &Shared, me: Option<PoolBee<'_>>, work: impl FnOnce(PoolBee<'_>, bool) -> R + Send) -> R {
     let mut result = None;
     let run = |me: PoolBee<'_>| result = Some(work(me, true));
-    PoolRef { pool, me: caller }.scope(|scope| scope.spawn(|_| on_calling_bee(run)));
+    PoolRef { pool, me }.scope(|scope| scope.spawn(|_| on_calling_bee(run)));
     result.unwrap_or_else(|| unreachable!("it has ended"))
 }

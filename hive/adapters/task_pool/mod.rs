@@ -26,10 +26,11 @@
 
 pub mod builder;
 mod completion;
-pub mod global;
 pub mod handle;
 pub mod pool_bee;
 pub mod pool_ref;
 pub mod resizing;
 pub mod scope;
 pub mod thread;
+
+pub use crate::sys::process::PerProcess;

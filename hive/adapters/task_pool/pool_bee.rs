@@ -83,18 +83,13 @@ impl<'m> PoolBee<'m> {
     /// # Panics
     /// With the panic of `a`, or else of `b`, after both have ended.
     #[inline]
-    pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
-    where
-        A: FnOnce() -> RA,
-        B: FnOnce(bool) -> RB + Send,
-        RB: Send,
-    {
+    pub fn join<RA, RB: Send>(&self, a: impl FnOnce() -> RA, b: impl FnOnce(bool) -> RB + Send) -> (RA, RB) {
         join::join::<true, _, _, _, _>(self.context, a, b)
     }
 
     /// Runs one task, of this thread or of another one. Returns whether there was one.
     pub fn run_one(&self) -> bool {
-        self.context.run_one_from_anywhere()
+        self.context.run_one_own() || self.context.run_one()
     }
 
     /// Runs one task that this thread has queued itself, or that only it may run. Returns whether there was one.

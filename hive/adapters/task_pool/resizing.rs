@@ -23,7 +23,7 @@
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use crate::adapters::task_pool::pool_bee::{PoolBee, state_of, threads_of};
 use crate::pool::shared::Shared;
@@ -64,7 +64,7 @@ pub fn thread_limit() -> Option<usize> {
 
 /// The largest number of threads that a pool of this process uses. None: there is no pool.
 pub fn most_in_use() -> Option<usize> {
-    living_pools().iter().map(|pool| to_use(pool, &lock_size(pool))).max()
+    living_pools().iter().map(|pool| to_use(pool, &state_of(pool).size.lock())).max()
 }
 
 /// The largest number of threads that a pool of this process has. None: there is no pool.
@@ -102,7 +102,7 @@ fn apply(pool: &Shared, change: impl FnOnce(&mut PoolSize)) -> usize {
     if pool.is_forked() {
         return threads_of(pool);
     }
-    let mut size = lock_size(pool);
+    let mut size = state_of(pool).size.lock();
     change(&mut size);
     let threads = to_use(pool, &size);
     if size.is_built {
@@ -111,10 +111,6 @@ fn apply(pool: &Shared, change: impl FnOnce(&mut PoolSize)) -> usize {
         resized.unwrap_or_else(|never| match never {});
     }
     threads
-}
-
-fn lock_size(pool: &Shared) -> MutexGuard<'_, PoolSize> {
-    state_of(pool).size.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How many threads a pool is to use of which this is asked.

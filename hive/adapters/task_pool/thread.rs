@@ -59,9 +59,7 @@ impl PoolThread {
         }
         let (handlers, index) = (&shared.config.handlers, index_of(shared, bee) as u32);
         nesting::within_tasks(&context, || {
-            if handlers.start.is_some() {
-                context.run_as_task(|| handlers.run(handlers.start.as_ref(), index));
-            }
+            context.run_as_task(|| handlers.run(handlers.start.as_ref(), index));
             policy.abort_if_forked();
             // Until `start` has returned for the first thread, the team's size is 1, and the thread is woken as the
             // worker of a lone queen. Who queued a task before the context was there did not know of the thread, and
@@ -71,11 +69,9 @@ impl PoolThread {
                 shared.team.wake_first_worker_of_lone_queen();
             }
             Worker::new(&context, epoch).run();
-            if handlers.exit.is_some() {
-                context.run_as_task(|| handlers.run(handlers.exit.as_ref(), index));
-                // What the handler has spawned lies in this bee's deque, and the other threads may have ended.
-                context.run_all();
-            }
+            context.run_as_task(|| handlers.run(handlers.exit.as_ref(), index));
+            // What the handler has spawned lies in this bee's deque, and the other threads may have ended.
+            context.run_all();
         });
         // A child that was forked in a task or a handler must not go on: it has none of the pool's other threads.
         policy.abort_if_forked();

@@ -10,38 +10,25 @@ use crate::sync::{AtomicU64, Ordering};
 pub(crate) struct Demand<'c> {
     /// A word that changes whenever a bee may have come to want work, and also at other times.
     word: &'c AtomicU64,
-    /// Those of its bits that change only when a bee has.
+    /// Those of its bits that change only when a bee has. 0: there is no such word. Then `word` is always 0 and
+    /// `answered` is always 1, so they never match.
     asks: u64,
     /// What the word was when this bee last offered as much as was wanted.
     answered: Cell<u64>,
-    /// The kind of the tasks that it offered, or would have if any had been wanted.
-    kind: Cell<usize>,
-    /// `answered` plus `kind`, wrapping, for `is_unanswered_by`.
+    /// `answered` plus the kind of the tasks that it offered, or would have if any had been wanted. The sum wraps.
     answered_kind: Cell<u64>,
-    /// Whether there is such a word. If not, `word` is always 0 and `answered` is always 1, so they never match.
-    is_known: bool,
-}
-
-/// What `Demand::read` has read: the word.
-#[derive(Clone, Copy)]
-pub(crate) struct DemandReading(u64);
-
-impl DemandReading {
-    pub(crate) fn word(self) -> u64 {
-        self.0
-    }
 }
 
 impl<'c> Demand<'c> {
     /// The demand as told by `word`, whose bits `asks` change with each ask. While the word is still 0, `is_unanswered`
     /// says that nobody wants work.
     pub(crate) fn by_word(word: &'c AtomicU64, asks: u64) -> Self {
-        Self { word, asks, answered: Cell::new(0), kind: Cell::new(0), answered_kind: Cell::new(0), is_known: true }
+        Self { word, asks, answered: Cell::new(0), answered_kind: Cell::new(0) }
     }
 
     /// For a protocol without such a word: the demand always counts as unanswered. `unchanging` is 0, and stays 0.
     pub(crate) fn unknown(unchanging: &'c AtomicU64) -> Self {
-        Self { answered: Cell::new(1), answered_kind: Cell::new(1), is_known: false, ..Self::by_word(unchanging, 0) }
+        Self { answered: Cell::new(1), answered_kind: Cell::new(1), ..Self::by_word(unchanging, 0) }
     }
 
     /// Whether some bee may want work that has not been offered any. A hint.
@@ -64,25 +51,24 @@ impl<'c> Demand<'c> {
 
     /// The kind of the tasks that were offered last.
     pub(crate) fn kind(&self) -> usize {
-        self.kind.get()
+        self.answered_kind.get().wrapping_sub(self.answered.get()) as usize
     }
 
-    /// The demand as it is now. `Sleep::inactive_at` says how many bees want work by it.
-    pub(crate) fn read(&self) -> DemandReading {
+    /// The word of the demand as it is now. `Sleep::inactive_at` says how many bees want work by it.
+    pub(crate) fn read(&self) -> u64 {
         // Acquire: pairs with the fence in `Team::share_lone_queens_tasks`, before its ask. Who has read that ask finds
         // that the hive has grown.
-        DemandReading(self.word.load(Ordering::Acquire))
+        self.word.load(Ordering::Acquire)
     }
 
     /// Notes that all who wanted work when `reading` was made have been offered some, and that it is of this kind. If a
     /// bee has asked since, it may not have been counted, so the demand stays unanswered.
-    pub(crate) fn answer(&self, reading: DemandReading, kind: usize) {
+    pub(crate) fn answer(&self, reading: u64, kind: usize) {
         // Relaxed: a hint. To post the offer has changed the word, too, but not those bits.
         let now = self.word.load(Ordering::Relaxed);
-        if self.is_known && (now ^ reading.0) & self.asks == 0 {
+        if self.asks != 0 && (now ^ reading) & self.asks == 0 {
             self.answered.set(now);
         }
-        self.kind.set(kind);
         self.answered_kind.set(self.answered.get().wrapping_add(kind as u64));
     }
 }

@@ -22,22 +22,16 @@ impl Fifo {
         // by any thread.
         unsafe { Task::new::<Self>(self) }
     }
-
-    /// The task that a proxy runs: there is one for each.
-    fn take_for_proxy(&self) -> Task {
-        self.0.take().unwrap_or_else(|| unreachable!("a proxy without a task"))
-    }
 }
 
 impl Run for Fifo {
-    unsafe fn run(this: *const Self) {
-        // SAFETY: the queue lives, because this proxy has not found its task yet. It may be gone once the task has run.
-        unsafe { &*this }.take_for_proxy().run();
-    }
+    // That is the affair of the task that is found.
+    const SEES_TO_CREDIT: bool = true;
 
-    unsafe fn run_on_bee(this: *const Self, held: &HeldCredit) {
-        // SAFETY: as above.
-        unsafe { &*this }.take_for_proxy().run_on_bee(held);
+    unsafe fn run(this: *const Self, held: Option<&HeldCredit>) {
+        // SAFETY: the queue lives, because this proxy has not found its task yet. It may be gone once the task has run.
+        let task = unsafe { &*this }.0.take();
+        task.unwrap_or_else(|| unreachable!("a proxy without a task")).run(held);
     }
 }
 
@@ -54,7 +48,7 @@ mod tests {
     }
 
     impl Run for Note {
-        unsafe fn run(this: *const Self) {
+        unsafe fn run(this: *const Self, _: Option<&HeldCredit>) {
             // SAFETY: the test keeps its notes.
             let number = unsafe { &*this }.0;
             NOTES.with_borrow_mut(|notes| notes.push(number));
@@ -68,7 +62,7 @@ mod tests {
         let task = |note: &Note| unsafe { Task::new::<Note>(note) };
         // SAFETY: as above.
         let proxies: Vec<_> = notes.iter().map(|note| unsafe { fifo.push(task(note)) }).collect();
-        proxies.into_iter().rev().for_each(Task::run);
+        proxies.into_iter().rev().for_each(|proxy| proxy.run(None));
         assert_eq!(NOTES.take(), [1, 2, 3]);
     }
 }

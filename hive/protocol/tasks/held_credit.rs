@@ -9,7 +9,7 @@
 //! scope anyway: code that it runs may wait, on another thread's behalf or through some lock, for the end of the scope.
 //! While the bee is in the middle of the scope's body or of a job of it, the scope cannot end. So it gives the credit
 //! back, if it is not in hand for one of those:
-//! - before it runs a task that is no job of the scope (`Run::run_on_bee`);
+//! - before it runs a task that is no job of the scope (`Run::SEES_TO_CREDIT`);
 //! - before it looks for a task elsewhere than at the top of its deque, as it does before it polls or sleeps;
 //! - before a wait in which it has run tasks returns to the code that waits;
 //! - before a worker that is in no task turns to a region, or to what else its main loop may find.
@@ -89,7 +89,7 @@ impl HeldCredit {
         // In the middle of the job the bee may have turned to something else, or have given back what it had.
         // SAFETY: what has ended is put back below, so the bee has a credit.
         unsafe { self.turn_to(scope) };
-        self.credit.put_back();
+        self.credit.set(self.credit.get() + 1);
         if scope.count().is_covered_by(&self.credit) {
             self.give_back_now();
         }

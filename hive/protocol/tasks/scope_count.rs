@@ -15,8 +15,7 @@ use crate::sync::{AtomicU64, Ordering};
 pub(crate) struct ScopeCount(AtomicU64);
 
 /// How many tasks a bee may still spawn that are counted already. Only the thread of that bee uses it.
-#[derive(Default)]
-pub(crate) struct Credit(Cell<u64>);
+pub(crate) type Credit = Cell<u64>;
 
 /// What is taken at one time. A sum of as many credits as there can be threads, or tasks that a thread is in the middle
 /// of, does not overflow the count.
@@ -32,7 +31,7 @@ impl ScopeCount {
     /// Afterwards there is still something left of the credit: who has spawned something keeps the scope from ending.
     #[inline(always)]
     pub(crate) fn add(&self, credit: &Credit) {
-        let left = match credit.0.get() {
+        let left = match credit.get() {
             few @ ..=1 => {
                 // Relaxed: a count. It comes before the task is queued; what the task may read is handed over by the
                 // queue.
@@ -41,7 +40,7 @@ impl ScopeCount {
             }
             many => many,
         };
-        credit.0.set(left - 1);
+        credit.set(left - 1);
     }
 
     /// Counts a task that another thread is about to spawn while the body or a task runs, which has lent it the scope.
@@ -70,26 +69,13 @@ impl ScopeCount {
     #[inline(always)]
     pub(crate) fn is_covered_by(&self, credit: &Credit) -> bool {
         // Relaxed: a hint. Who takes the credit off sees whether it was the last.
-        self.0.load(Ordering::Relaxed) == credit.0.get()
+        self.0.load(Ordering::Relaxed) == credit.get()
     }
 
     /// Whether nothing is left. Everything that the body and the tasks have done has happened then.
     pub(crate) fn is_zero(&self) -> bool {
         // Acquire: pairs with the AcqRel in `subtract`.
         self.0.load(Ordering::Acquire) == 0
-    }
-}
-
-impl Credit {
-    /// Adds a task that has ended, and is still counted.
-    #[inline(always)]
-    pub(crate) fn put_back(&self) {
-        self.0.set(self.0.get() + 1);
-    }
-
-    /// Takes all that is left.
-    pub(crate) fn take(&self) -> u64 {
-        self.0.take()
     }
 }
 
@@ -116,12 +102,12 @@ mod tests {
 
     #[test]
     fn before_a_credit_is_used_up_there_is_another() {
-        let (count, body) = (ScopeCount::of_body(), Credit(Cell::new(2)));
+        let (count, body) = (ScopeCount::of_body(), Credit::new(2));
         count.0.store(3, Ordering::Relaxed);
         count.add(&body);
-        assert_eq!(body.0.get(), 1);
+        assert_eq!(body.get(), 1);
         count.add(&body);
-        assert_eq!(body.0.get(), CREDIT);
+        assert_eq!(body.get(), CREDIT);
         assert!(!end(&count, Credit::default()) && !end(&count, Credit::default()) && end(&count, body));
     }
 }

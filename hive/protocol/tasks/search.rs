@@ -280,6 +280,7 @@ mod tests {
     use crate::protocol::neighbours::Neighbours;
     use crate::protocol::region::line_choice::LineChoice;
     use crate::protocol::region::shape::{BarrierShape, Shape};
+    use crate::protocol::tasks::held_credit::HeldCredit;
     use crate::protocol::tasks::pool_rules::PoolRules;
     use crate::protocol::tasks::sleep::Sleep;
     use crate::protocol::tasks::task::Run;
@@ -290,7 +291,7 @@ mod tests {
 
     #[expect(unsafe_code, reason = "takes a pointer")]
     impl Run for Nothing {
-        unsafe fn run(_: *const Self) {}
+        unsafe fn run(_: *const Self, _: Option<&HeldCredit>) {}
     }
 
     #[expect(unsafe_code, reason = "erases the task's type")]

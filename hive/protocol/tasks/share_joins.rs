@@ -150,6 +150,7 @@ mod tests {
     use crate::protocol::neighbours::Neighbours;
     use crate::protocol::region::line_choice::LineChoice;
     use crate::protocol::region::shape::{BarrierShape, Shape};
+    use crate::protocol::tasks::held_credit::HeldCredit;
     use crate::protocol::tasks::sleep::Sleep;
     use crate::protocol::tasks::task::{Run, Task};
     use crate::sys::cpu_mask::CpuMask;
@@ -163,7 +164,7 @@ mod tests {
 
     #[expect(unsafe_code, reason = "takes a pointer")]
     impl<const KIND: u32> Run for Join<KIND> {
-        unsafe fn run(_: *const Self) {
+        unsafe fn run(_: *const Self, _: Option<&HeldCredit>) {
             unreachable!("no task is run here, nor one of kind {KIND}");
         }
     }

@@ -10,24 +10,16 @@ use crate::protocol::tasks::held_credit::HeldCredit;
 
 /// What can be run as a task, once.
 pub(crate) trait Run {
+    /// Whether `run` itself sees to what the bee has in hand of a scope. Otherwise that is given back before
+    /// (`held_credit.rs`). Only the jobs of scopes know whether it is of use to them.
+    const SEES_TO_CREDIT: bool = false;
+
     /// Runs the task. An implementation catches any panic, and tells those who wait for the task that it has ended.
-    /// `*this` may no longer exist when this returns.
+    /// `*this` may no longer exist when this returns. `held`: as for [`Task::run`].
     ///
     /// # Safety
     /// The caller passes a pointer that `Task::new` was called with, and calls this once for it.
-    unsafe fn run(this: *const Self);
-
-    /// The same on a bee that has `held`. It gives back what it has in hand of a scope, unless the task is a job of
-    /// that scope (`held_credit.rs`), which only those know that are.
-    ///
-    /// # Safety
-    /// As for `run`.
-    #[inline(always)]
-    unsafe fn run_on_bee(this: *const Self, held: &HeldCredit) {
-        held.give_back();
-        // SAFETY: as the caller promises.
-        unsafe { Self::run(this) }
-    }
+    unsafe fn run(this: *const Self, held: Option<&HeldCredit>);
 }
 
 /// A task to be run once: the address of what it works on, and the function that knows its type.
@@ -57,12 +49,13 @@ impl Task {
     /// # Safety
     /// As for `Run::run`: `this` is a `*const T` that `new` was called with.
     unsafe fn run_as<T: Run>(this: *const (), held: Option<&HeldCredit>) {
-        match held {
-            // SAFETY: as the caller promises.
-            Some(held) => unsafe { T::run_on_bee(this.cast(), held) },
-            // SAFETY: as the caller promises.
-            None => unsafe { T::run(this.cast()) },
+        if !T::SEES_TO_CREDIT
+            && let Some(held) = held
+        {
+            held.give_back();
         }
+        // SAFETY: as the caller promises.
+        unsafe { T::run(this.cast(), held) }
     }
 
     /// What tells the tasks that `new` makes of a `*const T` from others, mostly: the function that runs them, which is
@@ -77,22 +70,12 @@ impl Task {
         ptr::eq(self.this, this.cast())
     }
 
-    /// Runs the task on a thread that does so as no bee: a scope's caller where there is no hive, or the last owner of
-    /// a hive that has ended.
+    /// Runs the task. `held` is what the calling bee has in hand of a scope. None: the thread runs the task as no bee,
+    /// because it is a scope's caller where there is no hive, or the last owner of a hive that has ended.
     ///
     /// A panic that leaves `Run::run` aborts the process, because another bee may wait for this task for ever.
-    pub(crate) fn run(self) {
-        self.run_with(None);
-    }
-
-    /// Runs the task on the bee that has `held`. As `run` otherwise.
     #[inline(always)]
-    pub(crate) fn run_on_bee(self, held: &HeldCredit) {
-        self.run_with(Some(held));
-    }
-
-    #[inline(always)]
-    fn run_with(self, held: Option<&HeldCredit>) {
+    pub(crate) fn run(self, held: Option<&HeldCredit>) {
         let intact = AbortOnUnwind::new("in a task");
         // SAFETY: who made the task has promised what `run` asks for, and the queues hand out each task once.
         unsafe { (self.run)(self.this, held) }

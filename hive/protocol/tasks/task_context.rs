@@ -236,7 +236,7 @@ impl<'c> TaskContext<'c> {
         self.begin_task();
         let (outer, outside) = (self.depth_of_task.replace(self.depth.get()), self.joins.begin_task());
         let steal = self.steal_pacing.begin_task();
-        self.team.run_recorded(self.id, || task.run_on_bee(&self.held_credit));
+        self.team.run_recorded(self.id, || task.run(Some(&self.held_credit)));
         if let Some(steal) = steal {
             self.steal_pacing.learn(steal);
         }

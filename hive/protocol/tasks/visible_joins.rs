@@ -101,11 +101,6 @@ impl<'c> TaskContext<'c> {
         self.run_in_yield(|| own().or_else(|| if self.share_all_joins() { own() } else { None }))
     }
 
-    /// Runs one task, from wherever the bee may take one. Returns whether there was one.
-    pub(crate) fn run_one_from_anywhere(&self) -> bool {
-        self.run_one_own() || self.run_one()
-    }
-
     /// Runs the tasks that are left in the whole team, until there are none.
     pub(crate) fn run_all(&self) {
         while let Some(task) = self.find_task_exhaustively() {

@@ -88,8 +88,8 @@ impl Ordered {
     /// Whether `index` may run next in the region with the key `region`.
     #[inline]
     fn is_next(&self, index: usize, region: u64) -> bool {
-        // Acquire, the first: pairs with the Release in `reset` and in `set_region`. The value of `next` that is read
-        // below is then one of this region, or a later one.
+        // Acquire, the first: pairs with the Release in `reset` and in `poll_until_next`. The value of `next` that is
+        // read below is then one of this region, or a later one.
         // Acquire, the second: pairs with the Release in `advance`. The work of the indices before is done and
         // visible.
         self.state.region.load(Ordering::Acquire) == region && self.state.next.load(Ordering::Acquire) == index
@@ -128,16 +128,6 @@ impl Ordered {
         self.state.next.store(self.indices.start, Ordering::Relaxed);
         // Release: pairs with the Acquire in `is_next`.
         self.state.region.store(region, Ordering::Release);
-    }
-
-    /// Makes the order belong to the region with this key. Called by the bee whose index is next, which has found the
-    /// order to be this region's or anybody's.
-    fn set_region(&self, region: u64) {
-        // Relaxed: only the bee whose index is next writes the key, and this bee has seen what the bee before it wrote.
-        if self.state.region.load(Ordering::Relaxed) != region {
-            // Release: pairs with the Acquire in `is_next`.
-            self.state.region.store(region, Ordering::Release);
-        }
     }
 
     /// Lets the index after `index` run, which has run its work.
@@ -279,8 +269,11 @@ impl Bee<'_> {
         }
         // Not next if another bee has panicked and this is a destructor that must not panic.
         let has_index_come = is_next();
-        if has_index_come {
-            order.set_region(region);
+        // The order is this region's or anybody's, and becomes this region's.
+        // Relaxed: only the bee whose index is next writes the key, and this bee has seen what the bee before it wrote.
+        if has_index_come && order.state.region.load(Ordering::Relaxed) != region {
+            // Release: pairs with the Acquire in `is_next`.
+            order.state.region.store(region, Ordering::Release);
         }
         has_index_come
     }

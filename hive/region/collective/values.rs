@@ -50,12 +50,7 @@ impl Bee<'_> {
     /// The same as a part of `operation`, a call that has begun.
     #[inline]
     #[track_caller]
-    pub(crate) fn all_reduce_as<T: Copy + Send + 'static>(
-        &self,
-        operation: Operation,
-        value: T,
-        op: impl Fn(T, T) -> T,
-    ) -> T {
+    pub(crate) fn all_reduce_as<T: ByCopy>(&self, operation: Operation, value: T, op: impl Fn(T, T) -> T) -> T {
         if self.bees() <= ALL_TO_ALL_MAX_BEES {
             let slots = self.exchange(operation, None, &[value]);
             // None: this bee is alone, or must not panic. Then its own value is the result.
@@ -90,12 +85,7 @@ impl Bee<'_> {
     /// The same as a part of `operation`, a call that has begun.
     #[inline]
     #[track_caller]
-    pub(crate) fn reduce_as<T: Copy + Send + 'static>(
-        &self,
-        operation: Operation,
-        value: T,
-        op: impl Fn(T, T) -> T,
-    ) -> Option<T> {
+    pub(crate) fn reduce_as<T: ByCopy>(&self, operation: Operation, value: T, op: impl Fn(T, T) -> T) -> Option<T> {
         let slots = self.exchange(operation, None, &[value]);
         self.is_queen().then(|| slots.and_then(|slots| slots.combine(self.context.bees, op)).unwrap_or(value))
     }

@@ -4,7 +4,7 @@
 //!
 //! All that the protocol knows is in one word: the jobs event counter, and the numbers of bees without work.
 
-use crate::protocol::tasks::demand::{Demand, DemandReading};
+use crate::protocol::tasks::demand::Demand;
 use crate::protocol::tasks::sleep::{SleepAlgorithm, SleepToken};
 use crate::sync::{AtomicU64, Ordering};
 
@@ -84,8 +84,8 @@ impl Jec {
     }
 
     /// How many bees would like to have work, asleep or not, by what has been read of `demand`.
-    pub(crate) fn inactive_at(reading: DemandReading) -> u32 {
-        SleepCounts(reading.word()).inactive()
+    pub(crate) fn inactive_at(reading: u64) -> u32 {
+        SleepCounts(reading).inactive()
     }
 
     /// Counts an event if that makes the number of events odd, or even if `odd` is false. Returns the word as it is

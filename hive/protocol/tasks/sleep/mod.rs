@@ -10,7 +10,7 @@ pub(crate) mod jec;
 pub(crate) mod notify;
 pub(crate) mod tickle;
 
-use crate::protocol::tasks::demand::{Demand, DemandReading};
+use crate::protocol::tasks::demand::Demand;
 use crate::protocol::tasks::sleep::jec::Jec;
 use crate::protocol::tasks::sleep::notify::Notify;
 use crate::protocol::tasks::sleep::tickle::Tickle;
@@ -197,7 +197,7 @@ impl Sleep {
     }
 
     /// How many bees would like to have work, asleep or not, by what one of them has read of their demand. A hint.
-    pub(crate) fn inactive_at(&self, reading: DemandReading) -> u32 {
+    pub(crate) fn inactive_at(&self, reading: u64) -> u32 {
         match &self.protocol {
             Selected::NoTasks => 0,
             Selected::Jec(_) => Jec::inactive_at(reading),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::data::Datum;
 use crate::hive::Hive;
+use crate::protocol::tasks::held_credit::HeldCredit;
 use crate::protocol::tasks::linked_joins::{JoinLink, MakeTask};
 use crate::protocol::tasks::task::{Run, Task};
 use crate::protocol::tasks::task_context::TaskContext;
@@ -75,7 +76,7 @@ impl CheckedTask {
 
 #[expect(unsafe_code, reason = "takes a pointer")]
 impl Run for CheckedTaskState {
-    unsafe fn run(this: *const Self) {
+    unsafe fn run(this: *const Self, _: Option<&HeldCredit>) {
         // SAFETY: the pointer is that of an `Arc` whose reference count `with_body` has left to the task, and a task is
         // run once.
         let shared = unsafe { Arc::from_raw(this) };

@@ -162,7 +162,7 @@ fn join_as_queen(hive: &Hive, lock: QueenGuard<'_>) {
     join.link(&hand);
     hand.share_joins_now();
     if join.unlink(&hand) || hand.reclaim_or_wait(join.second_half.job(), &latch) {
-        join.second_half.task().run();
+        join.second_half.task().run(None);
     }
     join.second_half.wait();
     hand.inject_remaining();

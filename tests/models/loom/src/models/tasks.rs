@@ -274,7 +274,7 @@ fn ask_after_grow() {
         }
     });
     let (sleep, has_grown) = &*shared;
-    let is_asked = sleep.demand().read().word() != 0;
+    let is_asked = sleep.demand().read() != 0;
     // Relaxed: `read` acquires.
     assert!(!is_asked || has_grown.load(Ordering::Relaxed), "the size from before the ask");
     grows.join().expect("it does not panic");

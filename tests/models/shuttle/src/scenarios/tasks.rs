@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::random_in;
 use crate::checked_region;
 use crate::hive::Hive;
+use crate::protocol::tasks::held_credit::HeldCredit;
 use crate::protocol::tasks::sleep::Sleep;
 use crate::protocol::tasks::task::{Run, Task};
 use crate::protocol::tasks::task_context::TaskContext;
@@ -46,7 +47,7 @@ struct Rendezvous {
 
 #[expect(unsafe_code, reason = "takes a pointer")]
 impl Run for CheckedTask {
-    unsafe fn run(this: *const Self) {
+    unsafe fn run(this: *const Self, _: Option<&HeldCredit>) {
         // SAFETY: the pointer is the one that `task` made. The task is never freed, so even a second run, which the
         // next line finds, does not touch freed memory.
         let errand = unsafe { &*this };
