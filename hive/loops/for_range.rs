@@ -66,7 +66,7 @@ impl Bee<'_> {
     pub fn for_each(&self, shared: &Loop, mut body: impl FnMut(Range<usize>)) {
         let call = self.context.begin_call(Operation::ForEach);
         if !self.context.has_failed() {
-            shared.run(&self.context, &mut body);
+            shared.run(None, &self.context, &mut body);
         }
         call.end();
     }
@@ -144,7 +144,7 @@ impl Bee<'_> {
     #[track_caller]
     fn run_for_range(&self, own: &Loop, body: &mut impl RangeBody) {
         if self.bees() == 1 {
-            return own.run(&self.context, body);
+            return own.run(None, &self.context, body);
         }
         let (id, spec) = (self.id(), &own.spec);
         // Only under these schedules do the bees need words in common (`Loop::begin_round`).
@@ -152,7 +152,7 @@ impl Bee<'_> {
         if common.is_some_and(|common| !common.agrees_on_call(&self.context, spec.fingerprint())) {
             return report_other_call(&self.context, &format_args!("bee {id} calls it with {spec}"));
         }
-        own.run_with(common.map(|common| &common.words), &self.context, body);
+        own.run(common.map(|common| &common.words), &self.context, body);
         let calls = self.exchange(Operation::ForRange, None, &[*spec]);
         // Each bee compares with the queen. None: the barrier is broken, and this bee must not panic.
         let of_queen = if self.is_queen() { None } else { calls.and_then(|calls| calls.value(0, 0)) };

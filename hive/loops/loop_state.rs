@@ -8,7 +8,7 @@
 use crossbeam_utils::CachePadded;
 
 use crate::loops::buffer_pool::BufferPool;
-use crate::loops::dispatch::Dispatch;
+use crate::loops::dispatch::{Dispatch, Round};
 use crate::protocol::region::region_context::RegionContext;
 use crate::sync::{AtomicU64, OnceLock, Ordering, rounds_per_generation};
 
@@ -63,9 +63,8 @@ impl LoopState {
         }
     }
 
-    /// Begins the calling bee's next round. Returns the words to use for it, and the number that the round has in these
-    /// words, from 1 on.
-    pub(crate) fn begin_round(&self, context: &RegionContext<'_>) -> (&Dispatch, u16) {
+    /// Begins the calling bee's next round.
+    pub(crate) fn begin_round(&self, context: &RegionContext<'_>) -> Round<'_> {
         self.reset_for_region(context);
         let (own, rounds) = (self.first.range(context.id), rounds_per_generation());
         // The count is kept in the first generation's work range, whichever generation the bee is in.
@@ -80,7 +79,7 @@ impl LoopState {
 
     /// Begins the calling bee's next round, of words whose rounds are of different loops. `uses_range`: whether the bee
     /// takes units from its work range in this round.
-    pub(crate) fn begin_round_of_any_loop(&self, context: &RegionContext<'_>, uses_range: bool) -> (&Dispatch, u16) {
+    pub(crate) fn begin_round_of_any_loop(&self, context: &RegionContext<'_>, uses_range: bool) -> Round<'_> {
         let (dispatch, round) = self.begin_round(context);
         if !uses_range {
             // The loop of the next round may need this bee's work range, which must not skip a round.
