@@ -75,15 +75,10 @@ const LOGIC: [(&str, &str); 14] = [
 
 /// Mutants that are as correct as the protocol itself, or whose fault loom cannot see, with the reason. They are not
 /// run.
-const NOT_RUN: [(&str, &str); 11] = [
+const NOT_RUN: [(&str, &str); 10] = [
     ("stop.rs:store#1=relaxed", "no model calls it: a program's own flag, by which its loops end early"),
     ("stop.rs:load#1=relaxed", "as above"),
     ("par_map.rs:fetch_add#1=torn", "no model calls it: a count of results, which the end of the loop orders"),
-    (
-        "for_range.rs:compare_exchange#1=torn",
-        "no model calls it: it decides only whether bees that call for_range with different arguments are told so \
-         before the loop or after it",
-    ),
     (
         "barrier.rs:swap#1=torn",
         "as correct, except for what loom makes of a plain store there: see the comment on the swap",
