@@ -15,6 +15,9 @@ pub(crate) struct Dispatch {
     ranges: Box<[WorkRange]>,
 }
 
+/// One round of a loop: the words to use for it, and the number that it has in them, from 1 on.
+pub(crate) type Round<'w> = (&'w Dispatch, u16);
+
 impl Dispatch {
     /// For teams of up to `bees` bees.
     pub(crate) fn new(bees: usize) -> Self {

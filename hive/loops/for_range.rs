@@ -6,9 +6,6 @@ use std::any::Any;
 use std::fmt;
 use std::ops::Range;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use crossbeam_utils::CachePadded;
 
 use crate::loops::chunks::aligned_block;
 use crate::loops::loop_state::LoopState;
@@ -66,7 +63,7 @@ impl Bee<'_> {
     pub fn for_each(&self, shared: &Loop, mut body: impl FnMut(Range<usize>)) {
         let call = self.context.begin_call(Operation::ForEach);
         if !self.context.has_failed() {
-            shared.run(&self.context, &mut body);
+            shared.run(None, &self.context, &mut body);
         }
         call.end();
     }
@@ -144,15 +141,12 @@ impl Bee<'_> {
     #[track_caller]
     fn run_for_range(&self, own: &Loop, body: &mut impl RangeBody) {
         if self.bees() == 1 {
-            return own.run(&self.context, body);
+            return own.run(None, &self.context, body);
         }
         let (id, spec) = (self.id(), &own.spec);
         // Only under these schedules do the bees need words in common (`Loop::begin_round`).
         let common = (spec.schedule.sharing() == Sharing::AsTheyCome).then(|| common_state(&self.context));
-        if common.is_some_and(|common| !common.agrees_on_call(&self.context, spec.fingerprint())) {
-            return report_other_call(&self.context, &format_args!("bee {id} calls it with {spec}"));
-        }
-        own.run_with(common.map(|common| &common.words), &self.context, body);
+        own.run(common, &self.context, body);
         let calls = self.exchange(Operation::ForRange, None, &[*spec]);
         // Each bee compares with the queen. None: the barrier is broken, and this bee must not panic.
         let of_queen = if self.is_queen() { None } else { calls.and_then(|calls| calls.value(0, 0)) };
@@ -165,42 +159,12 @@ impl Bee<'_> {
 /// What a hive keeps for `for_range`: the words for teams of up to 1, 2, 4, 8 bees and so on, each made when it is
 /// first needed. So they need not be made anew when the hive has grown, while bees of a region are using them.
 #[derive(Default)]
-struct CommonStates([OnceLock<Box<CommonState>>; u32::BITS as usize]);
-
-/// What the bees of a team share.
-struct CommonState {
-    /// The words by which they share out the indices.
-    words: LoopState,
-    /// The phase of the last call, in the upper 48 bits, and a fingerprint of what its first bee has called it with.
-    last_call: CachePadded<AtomicU64>,
-}
-
-impl CommonState {
-    /// Whether the calling bee calls `for_range` with the same arguments as the first bee of the team that has called
-    /// it in this phase, as far as the fingerprint goes. Only a bee that is still in the phase may ask; all bees meet
-    /// at the end of each call, so none does when another has gone on.
-    fn agrees_on_call(&self, context: &RegionContext<'_>, fingerprint: u64) -> bool {
-        const FINGERPRINT_BITS: u32 = 16;
-        // Neighbouring phases have neighbouring keys. The product has all of a key's bits in its upper ones.
-        let phase = context.phase_key().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> FINGERPRINT_BITS << FINGERPRINT_BITS;
-        let own = phase | fingerprint >> (u64::BITS - FINGERPRINT_BITS);
-        // Relaxed, all: the word itself is compared, and nothing is passed on with it.
-        let mut found = self.last_call.load(Ordering::Relaxed);
-        while found >> FINGERPRINT_BITS != phase >> FINGERPRINT_BITS {
-            // Of an earlier phase: this bee may be the first.
-            match self.last_call.compare_exchange(found, own, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return true,
-                Err(other) => found = other,
-            }
-        }
-        found == own
-    }
-}
+struct CommonStates([OnceLock<Box<LoopState>>; u32::BITS as usize]);
 
 /// What the hive has for a team of this size. No other region uses it meanwhile: a hive runs one region of several bees
 /// at a time.
 #[expect(unsafe_code, reason = "finds the hive by the address that its team keeps")]
-fn common_state<'c>(context: &RegionContext<'c>) -> &'c CommonState {
+fn common_state<'c>(context: &RegionContext<'c>) -> &'c LoopState {
     let bees = context.bees.next_power_of_two();
     let owner = context.team.owner().cast::<Shared>();
     // SAFETY: `Shared::new` has given its own address to its team, which is a part of it. So it lives as long as the
@@ -208,8 +172,7 @@ fn common_state<'c>(context: &RegionContext<'c>) -> &'c CommonState {
     let shared: &'c Shared = unsafe { &*owner };
     let states: &(dyn Any + Send + Sync) = &**shared.loop_words.get_or_init(|| Box::new(CommonStates::default()));
     let states = states.downcast_ref::<CommonStates>().unwrap_or_else(|| unreachable!("nobody else uses the cell"));
-    let new_state = || CommonState { words: LoopState::new(bees), last_call: CachePadded::new(AtomicU64::new(0)) };
-    states.0[bees.ilog2() as usize].get_or_init(|| Box::new(new_state()))
+    states.0[bees.ilog2() as usize].get_or_init(|| Box::new(LoopState::new(bees)))
 }
 
 /// Panics because the bees of a team have called `for_range` with different arguments.

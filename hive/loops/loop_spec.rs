@@ -1,12 +1,11 @@
 //! What a `Loop` is made of, in a form that the bees which call `Bee::for_range` can compare.
 
 use std::fmt;
-use std::hash::{Hash, Hasher};
 
 use crate::loops::schedule::Schedule;
 
 /// Which indices a loop has, and how they are divided among the bees.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LoopSpec {
     /// The first index, and the end of all indices.
     pub(crate) range: (usize, usize),
@@ -21,15 +20,6 @@ pub(crate) struct LoopSpec {
     pub(crate) owners: usize,
 }
 
-impl LoopSpec {
-    /// A number that other loops do not have, most probably.
-    pub(crate) fn fingerprint(&self) -> u64 {
-        let mut mix = Mix(0);
-        self.hash(&mut mix);
-        mix.finish()
-    }
-}
-
 impl fmt::Display for LoopSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}..{} by {:?}", self.range.0, self.range.1, self.schedule)?;
@@ -40,26 +30,6 @@ impl fmt::Display for LoopSpec {
             0 if self.min_work > 1 => write!(f, ", at least {} for each bee", self.min_work),
             0 => Ok(()),
             owners => write!(f, ", in the blocks of {owners} bees"),
-        }
-    }
-}
-
-/// Mixes a few words, in a few nanoseconds. Not for numbers that somebody chooses in order to get the same result
-/// twice.
-struct Mix(u64);
-
-impl Hasher for Mix {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    /// The words come one by one, so the compiler knows the length.
-    #[inline(always)]
-    fn write(&mut self, bytes: &[u8]) {
-        for bytes in bytes.chunks(size_of::<u64>()) {
-            let mut word = [0; size_of::<u64>()];
-            word[..bytes.len()].copy_from_slice(bytes);
-            self.0 = (self.0.rotate_left(29) ^ u64::from_ne_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         }
     }
 }

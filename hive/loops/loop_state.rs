@@ -7,8 +7,8 @@
 
 use crossbeam_utils::CachePadded;
 
-use crate::loops::buffer_pool::{BufferPool, Link};
-use crate::loops::dispatch::Dispatch;
+use crate::loops::buffer_pool::BufferPool;
+use crate::loops::dispatch::{Dispatch, Round};
 use crate::protocol::region::region_context::RegionContext;
 use crate::sync::{AtomicU64, OnceLock, Ordering, rounds_per_generation};
 
@@ -30,8 +30,6 @@ pub(crate) struct LoopState {
     /// has begun and which buffer the bee is in. A loop with a cached state, whose bees are all in the same round
     /// anyway, uses only these.
     pub(crate) first: Dispatch,
-    /// Leads from the first generation to the buffer of the second.
-    first_link: Link,
     /// The buffers of the later generations. Made when first needed: few loops are run so often in one region.
     later: OnceLock<Box<BufferPool>>,
 }
@@ -45,7 +43,7 @@ impl LoopState {
         // Any key but `RESETTING` will do. The first region normally finds a key other than its own and resets the
         // words, which are new anyway.
         let region = CachePadded::new(AtomicU64::new(RESETTING + 1));
-        Self { region, first: Dispatch::new(bees as usize), first_link: Link::new(), later: OnceLock::new() }
+        Self { region, first: Dispatch::new(bees as usize), later: OnceLock::new() }
     }
 
     /// The largest number of bees that a team may have.
@@ -65,9 +63,8 @@ impl LoopState {
         }
     }
 
-    /// Begins the calling bee's next round. Returns the words to use for it, and the number that the round has in these
-    /// words, from 1 on.
-    pub(crate) fn begin_round(&self, context: &RegionContext<'_>) -> (&Dispatch, u16) {
+    /// Begins the calling bee's next round.
+    pub(crate) fn begin_round(&self, context: &RegionContext<'_>) -> Round<'_> {
         self.reset_for_region(context);
         let (own, rounds) = (self.first.range(context.id), rounds_per_generation());
         // The count is kept in the first generation's work range, whichever generation the bee is in.
@@ -77,13 +74,12 @@ impl LoopState {
         if rounds_before < rounds {
             return (&self.first, round);
         }
-        // A later generation, which has words of its own. A new generation begins with its first round.
-        (self.later_dispatch(context, rounds_before % rounds == 0), round)
+        (self.later_dispatch(context, rounds_before), round)
     }
 
     /// Begins the calling bee's next round, of words whose rounds are of different loops. `uses_range`: whether the bee
     /// takes units from its work range in this round.
-    pub(crate) fn begin_round_of_any_loop(&self, context: &RegionContext<'_>, uses_range: bool) -> (&Dispatch, u16) {
+    pub(crate) fn begin_round_of_any_loop(&self, context: &RegionContext<'_>, uses_range: bool) -> Round<'_> {
         let (dispatch, round) = self.begin_round(context);
         if !uses_range {
             // The loop of the next round may need this bee's work range, which must not skip a round.
@@ -99,14 +95,15 @@ impl LoopState {
         (users == 1).then(|| self.region.load(Ordering::Relaxed))
     }
 
-    /// The words of the generation that the calling bee is in, after the first. `is_new`: this round is the bee's first
-    /// in that generation.
+    /// The words for the calling bee's next round, which is of a later generation than the first. `rounds_before`: how
+    /// many rounds the bee has begun before.
     #[inline(never)]
-    fn later_dispatch(&self, context: &RegionContext<'_>, is_new: bool) -> &Dispatch {
-        let own = self.first.range(context.id);
+    fn later_dispatch(&self, context: &RegionContext<'_>, rounds_before: u64) -> &Dispatch {
+        let (own, rounds) = (self.first.range(context.id), rounds_per_generation());
         let later = self.later.get_or_init(|| Box::new(BufferPool::new(self.bees())));
-        if is_new {
-            own.set_buffer(later.advance(&self.first_link, own.buffer(), context.bees));
+        if rounds_before % rounds == 0 {
+            // The first round of a generation.
+            own.set_buffer(later.advance(rounds_before / rounds, context.bees));
         }
         // The bee has a buffer since it came to the second generation, so the default is never used.
         own.buffer().map_or(&self.first, |buffer| later.dispatch(buffer))
@@ -141,7 +138,6 @@ impl LoopState {
     /// Puts everything but the key into its initial state. No other bee may be using it.
     fn reset(&self) {
         self.first.reset();
-        self.first_link.reset();
         if let Some(later) = self.later.get() {
             later.reset();
         }

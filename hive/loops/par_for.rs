@@ -59,7 +59,7 @@ impl Hive {
     #[track_caller]
     pub(crate) fn run_weighted<F: Fn(Range<usize>, &Bee<'_>) + Sync>(&self, mut shared: Loop, weight: usize, body: F) {
         let indices = shared.range().len().saturating_mul(weight);
-        let work = shared.work(indices, LoopKind::OfBees(shared.sharing()));
+        let work = shared.work(indices, LoopKind::OfBees);
         // A bee finds its plain block by the range alone. The closure owns all that it needs for that, in one piece,
         // because each cache line of the caller's stack that a bee reads is a transfer between cores.
         let (range, is_plain) = (shared.range(), shared.range_in_plain_blocks().is_some());

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "fills a vector's memory from several threads")]
 
-use std::mem::{MaybeUninit, forget, needs_drop};
+use std::mem::{MaybeUninit, needs_drop};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -108,18 +108,11 @@ impl<R> Slots<R> {
         let start = range.start - self.start;
         // SAFETY: the caller promises it.
         let slots = unsafe { std::slice::from_raw_parts_mut(self.first.wrapping_add(start), range.len()) };
-        let mut filling = Filling { slots, filled: 0 };
-        for index in range {
-            filling.slots[filling.filled].write(make(index));
-            filling.filled += 1;
+        let mut filling = Filling { slots: self, part: start..start };
+        for (slot, index) in slots.iter_mut().zip(range) {
+            slot.write(make(index));
+            filling.part.end += 1;
         }
-        // Relaxed: as in `all_filled`.
-        self.filled.fetch_add(filling.filled, Ordering::Relaxed);
-        if needs_drop::<R>() {
-            let part = start..start + filling.filled;
-            self.parts.lock().unwrap_or_else(PoisonError::into_inner).push(part);
-        }
-        forget(filling);
     }
 
     /// How many elements are filled, after the loop. They are the caller's from now on.
@@ -144,16 +137,18 @@ impl<R> Drop for Slots<R> {
 
 /// A part of the elements, while it is being filled.
 struct Filling<'s, R> {
-    slots: &'s mut [MaybeUninit<R>],
-    filled: usize,
+    slots: &'s Slots<R>,
+    part: Range<usize>,
 }
 
 impl<R> Drop for Filling<'_, R> {
-    /// After a panic in the part.
+    /// Records what has been filled, also after a panic in the part.
+    #[inline(always)]
     fn drop(&mut self) {
-        for slot in &self.slots[..self.filled] {
-            // SAFETY: it has been filled, and nobody else reads it.
-            drop(NoDoublePanic::new(unsafe { slot.assume_init_read() }));
+        // Relaxed: as in `all_filled`.
+        self.slots.filled.fetch_add(self.part.len(), Ordering::Relaxed);
+        if needs_drop::<R>() {
+            self.slots.parts.lock().unwrap_or_else(PoisonError::into_inner).push(self.part.clone());
         }
     }
 }

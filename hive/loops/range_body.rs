@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::loops::chunks::Chunks;
-use crate::region::no_double_panic::NoDoublePanic;
+use crate::region::no_double_panic::{NoDoublePanic, add_to};
 
 /// What one bee does with each range of indices that it gets.
 ///
@@ -61,11 +61,7 @@ pub(crate) struct ReduceBody<'s, T, M, F> {
 impl<T, M: Fn(Range<usize>) -> T, F: Fn(T, T) -> T> RangeBody for ReduceBody<'_, T, M, F> {
     #[inline(always)]
     fn run_range(&mut self, range: Range<usize>) {
-        let value = (self.map)(range);
-        self.value = Some(NoDoublePanic::new(match self.value.take() {
-            Some(sum) => (self.op)(sum.into_inner(), value),
-            None => value,
-        }));
+        add_to(&mut self.value, Some(NoDoublePanic::new((self.map)(range))), self.op);
     }
 
     /// Keeps the running value in a local variable, which can stay in a register, instead of storing it after each

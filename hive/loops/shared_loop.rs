@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use crate::loops::cache::CachedState;
 use crate::loops::chunks::{Chunks, UnitMap, aligned_block};
-use crate::loops::dispatch::Dispatch;
+use crate::loops::dispatch::Round;
 use crate::loops::loop_spec::LoopSpec;
 use crate::loops::loop_state::{DispatchKind, LoopState};
 use crate::loops::own_state::OwnState;
@@ -188,16 +188,11 @@ impl Loop {
     }
 
     /// Runs the part of the bee that `context` belongs to: passes each range of indices that the bee gets to `body`.
+    ///
+    /// `common`: the words to use in place of the loop's own, for teams of at least this size. `Bee::for_range` has
+    /// them: there each bee has made a `Loop` of its own from the same arguments, and `common` is what the bees share.
     #[inline(always)]
-    pub(crate) fn run(&self, context: &RegionContext<'_>, body: &mut impl RangeBody) {
-        self.run_with(None, context, body);
-    }
-
-    /// As `run`, with the words of `common`, if they are given, in place of the loop's own. They must be for teams of
-    /// at least this size. `Bee::for_range` calls it: there each bee has made a `Loop` of its own from the same
-    /// arguments, and `common` is what the bees share.
-    #[inline(always)]
-    pub(crate) fn run_with(&self, common: Option<&LoopState>, context: &RegionContext<'_>, body: &mut impl RangeBody) {
+    pub(crate) fn run(&self, common: Option<&LoopState>, context: &RegionContext<'_>, body: &mut impl RangeBody) {
         match self.range_in_plain_blocks() {
             Some(range) => {
                 let (id, bees) = (context.id as usize, self.active_bees(context.bees as usize));
@@ -240,31 +235,25 @@ impl Loop {
             }
             // A bee that takes no part counts rounds as the others do.
             Schedule::Dynamic(_) | Schedule::Affinity => {
-                let (dispatch, round) = self.begin_round(common, context, id < bees);
+                let round = self.begin_round(common, context, id < bees);
                 if id < bees {
-                    self.run_stealing(dispatch, context, round, bees, body);
+                    self.run_stealing(round, context, bees, body);
                 }
             }
             Schedule::Guided(_) | Schedule::Factoring => {
-                let (dispatch, round) = self.begin_round(common, context, false);
+                let round = self.begin_round(common, context, false);
                 if id < bees {
-                    self.run_queue(dispatch, context, round, bees, body);
+                    self.run_queue(round, context, bees, body);
                 }
             }
         }
     }
 
-    /// How the bees share the indices.
-    #[inline]
-    pub(crate) fn sharing(&self) -> Sharing {
-        self.spec.schedule.sharing()
-    }
-
     /// What to start a region for that runs this loop. `indices`: how long the loop is for the hive's estimates of its
-    /// cost, which may be more than it has indices itself.
+    /// cost, which may be more than it has indices itself. `kind` is told how the bees share the indices.
     #[inline]
-    pub(crate) fn work(&self, indices: usize, kind: LoopKind) -> LoopWork {
-        LoopWork { indices, kind, is_planned: self.spec.owners > 0 }
+    pub(crate) fn work(&self, indices: usize, kind: impl FnOnce(Sharing) -> LoopKind) -> LoopWork {
+        LoopWork { indices, kind: kind(self.spec.schedule.sharing()), is_planned: self.spec.owners > 0 }
     }
 
     /// Runs the blocks that belong to bee `id` of `bees` when the range is divided among `owners` bees: its own, and
@@ -317,7 +306,7 @@ impl Loop {
         common: Option<&'w LoopState>,
         context: &RegionContext<'_>,
         uses_range: bool,
-    ) -> (&'w Dispatch, u16) {
+    ) -> Round<'w> {
         match (common, &self.only_round) {
             (Some(state), _) => state.begin_round_of_any_loop(context, uses_range),
             (None, Some(cached)) => (&cached.state.first, cached.round),
@@ -328,9 +317,8 @@ impl Loop {
     /// `Dynamic` and `Affinity`: each bee has a work range of units, and steals from the others when it is empty.
     fn run_stealing(
         &self,
-        dispatch: &Dispatch,
+        (dispatch, round): Round<'_>,
         context: &RegionContext<'_>,
-        round: u16,
         bees: usize,
         body: &mut dyn RangeBody,
     ) {
@@ -361,9 +349,8 @@ impl Loop {
     /// `Guided` and `Factoring`: all bees take units from one queue.
     fn run_queue(
         &self,
-        dispatch: &Dispatch,
+        (dispatch, round): Round<'_>,
         context: &RegionContext<'_>,
-        round: u16,
         bees: usize,
         body: &mut dyn RangeBody,
     ) {
@@ -385,14 +372,7 @@ impl Loop {
 
 impl fmt::Debug for Loop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let LoopSpec { range: _, schedule, multiple, min_work, owners } = &self.spec;
-        f.debug_struct("Loop")
-            .field("range", &self.range())
-            .field("schedule", schedule)
-            .field("multiple", multiple)
-            .field("min_work", min_work)
-            .field("owners", owners)
-            .finish()
+        write!(f, "Loop {{ {} }}", self.spec)
     }
 }
 

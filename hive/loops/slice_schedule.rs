@@ -22,25 +22,21 @@ use crate::loops::shared_loop::Loop;
     label = "`Schedule::Static` is the usual choice",
     note = "a `Loop` goes over some of the indices: `Loop::from(1..999)`"
 )]
-pub trait SliceSchedule: sealed::LoopOver {}
+pub trait SliceSchedule: LoopOver {}
 
 #[diagnostic::do_not_recommend]
-impl<S: sealed::LoopOver> SliceSchedule for S {}
+impl<S: LoopOver> SliceSchedule for S {}
 
-pub(crate) mod sealed {
-    use super::Loop;
-
-    /// Keeps programs from adding implementations, which could then not be changed any more.
-    pub trait LoopOver {
-        /// The loop over the indices `0..len` of a slice, or over some of them.
-        ///
-        /// # Panics
-        /// If there are other indices in it.
-        fn loop_over(self, len: usize) -> Loop;
-    }
+/// Keeps programs from adding implementations, which could then not be changed any more.
+pub trait LoopOver {
+    /// The loop over the indices `0..len` of a slice, or over some of them.
+    ///
+    /// # Panics
+    /// If there are other indices in it.
+    fn loop_over(self, len: usize) -> Loop;
 }
 
-impl sealed::LoopOver for Schedule {
+impl LoopOver for Schedule {
     #[inline]
     #[track_caller]
     fn loop_over(self, len: usize) -> Loop {
@@ -48,7 +44,7 @@ impl sealed::LoopOver for Schedule {
     }
 }
 
-impl sealed::LoopOver for Loop {
+impl LoopOver for Loop {
     #[inline]
     #[track_caller]
     fn loop_over(self, len: usize) -> Loop {

@@ -154,10 +154,10 @@ impl Hive {
     where
         F: Fn(Range<usize>, &Bee<'_>) + Sync,
     {
-        let cost = work.work(work.range().len(), LoopKind::OfBees(work.sharing()));
+        let cost = work.work(work.range().len(), LoopKind::OfBees);
         let bees = work.take_words(self.bees());
         self.run_parts(bees, cost, |bee| {
-            work.run(&bee.context, &mut InPieces { is_over: &is_over, run: |piece| body(piece, bee) });
+            work.run(None, &bee.context, &mut InPieces { is_over: &is_over, run: |piece| body(piece, bee) });
         });
         work.put_words_back();
     }

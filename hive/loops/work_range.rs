@@ -211,7 +211,6 @@ impl WorkRange {
         // Relaxed: only an attempt. `try_replace` fails if the word has changed since.
         let word = self.word.load(Ordering::Relaxed);
         let is_in_round = round.wrapping_sub(RangeWord(word).round()) as i16 >= 0;
-        debug_assert!(!is_in_round || RangeWord(word).remaining().is_empty(), "{:?}", RangeWord(word));
         is_in_round && self.try_replace(word, RangeWord::new(round, units))
     }
 

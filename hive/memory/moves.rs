@@ -89,34 +89,6 @@ impl Moves {
         self.count(|one| one.from.bee != one.to.bee)
     }
 
-    /// How many indices go to another node, to another bee or with the same one.
-    ///
-    /// ```
-    /// let hive = hive::Hive::new(4)?;
-    /// let plan = hive.plan(1000);
-    /// hive.resize(2)?;
-    /// let moves = plan.moves_to(&plan.rebuild(&hive));
-    /// println!("{} of 1000 indices change nodes", moves.indices_to_other_nodes());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn indices_to_other_nodes(&self) -> usize {
-        self.count(Move::is_to_another_node)
-    }
-
-    /// How many bytes get another bee, if each index stands for a `T`.
-    ///
-    /// ```
-    /// let hive = hive::Hive::new(4)?;
-    /// let plan = hive.plan(1000);
-    /// hive.resize(2)?;
-    /// let moves = plan.moves_to(&plan.rebuild(&hive));
-    /// assert_eq!(moves.bytes_to_other_bees::<f64>(), 6000);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn bytes_to_other_bees<T>(&self) -> usize {
-        self.indices_to_other_bees().saturating_mul(size_of::<T>())
-    }
-
     /// How many bytes have to go to another node, if each index stands for a `T`.
     ///
     /// ```
@@ -130,7 +102,7 @@ impl Moves {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn bytes_to_other_nodes<T>(&self) -> usize {
-        self.indices_to_other_nodes().saturating_mul(size_of::<T>())
+        self.count(Move::is_to_another_node).saturating_mul(size_of::<T>())
     }
 
     fn count(&self, is_counted: impl Fn(&Move) -> bool) -> usize {
@@ -147,7 +119,6 @@ impl Plan {
     /// let (two, four) = (hive::Plan::new(&hive, 1000, 2), hive::Plan::new(&hive, 1000, 4));
     /// let moves = two.moves_to(&four);
     /// assert_eq!(moves.indices_to_other_bees(), 750); // all but 0..250
-    /// assert_eq!(moves.bytes_to_other_bees::<f64>(), 6000);
     /// println!("{} bytes cross to another node", moves.bytes_to_other_nodes::<f64>());
     /// # Ok::<(), hive::Error>(())
     /// ```
@@ -211,7 +182,7 @@ mod tests {
             let differ = |from: Option<usize>, to: Option<usize>| from.is_some() && to.is_some() && from != to;
             let to_other_nodes = pairs().filter(|(from, to)| differ(from.node, to.node)).count();
             prop_assert_eq!(
-                (moves.indices_to_other_bees(), moves.indices_to_other_nodes()),
+                (moves.indices_to_other_bees(), moves.bytes_to_other_nodes::<u8>()),
                 (to_other_bees, to_other_nodes)
             );
             prop_assert!(moves.ranges().windows(2).all(|two| two[0].range.end <= two[1].range.start));

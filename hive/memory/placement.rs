@@ -78,12 +78,7 @@ impl Hive {
     /// with an alignment of more than 4096 bytes does not compile.)
     #[track_caller]
     #[doc(alias("first touch", "numa_alloc", "mbind"))]
-    pub fn alloc<T: Send, F: Fn(usize) -> T + Sync>(
-        &self,
-        len: usize,
-        placement: Placement<'_>,
-        init: F,
-    ) -> NumaVec<T> {
+    pub fn alloc<T: Send>(&self, len: usize, placement: Placement<'_>, init: impl Fn(usize) -> T + Sync) -> NumaVec<T> {
         let plan = if let Placement::LikeLoop(plan) = placement { plan.clone() } else { self.plan(len) };
         let init = NoDoublePanic::new(init);
         assert_eq!(len, plan.len(), "the plan is for another number of elements");

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::loops::chunks::aligned_block;
 use crate::loops::schedule::Schedule;
 use crate::loops::shared_loop::Loop;
-use crate::loops::slice_schedule::sealed::LoopOver;
+use crate::loops::slice_schedule::LoopOver;
 use crate::memory::nodes;
 use crate::memory::pages::page_size;
 use crate::pool::handle::Hive;

@@ -11,7 +11,7 @@ use crate::pool::shared::Shared;
 use crate::protocol::region::body::RegionBody;
 use crate::region::bee::{Bee, ExactBody, LoopBody};
 use crate::region::closure_size::is_large;
-use crate::region::no_double_panic::NoDoublePanic;
+use crate::region::no_double_panic::{NoDoublePanic, add_to};
 use crate::region::results::{self, ResultWriter};
 
 /// What a region is started for.
@@ -188,10 +188,7 @@ impl Hive {
         let mut combine = NoDoublePanic::new(combine);
         let run = |slots: ResultWriter<'_, R>| self.write_parts(bees, AllParts, slots, body);
         results::take_results(bees.min(self.max_bees()), run, |result| {
-            combined = Some(NoDoublePanic::new(match combined.take().map(NoDoublePanic::into_inner) {
-                Some(before) => combine(before, result),
-                None => result,
-            }));
+            add_to(&mut combined, Some(NoDoublePanic::new(result)), &mut *combine);
         });
         drop(combine);
         combined.unwrap_or_else(|| unreachable!("a region of {bees} has no result")).into_inner()

@@ -14,8 +14,7 @@ use crate::protocol::region::body::BodyFn;
 use crate::protocol::region::region_context::RegionContext;
 use crate::reductions::block_tree::{self, Nodes};
 use crate::reductions::plain_blocks::PlainBlocks;
-use crate::reductions::reduction::sealed::Cut;
-use crate::reductions::reduction::{Reduction, Reproducibility};
+use crate::reductions::reduction::{Cut, Reduction, Reproducibility};
 use crate::region::bee::Bee;
 use crate::region::no_double_panic::NoDoublePanic;
 use crate::region::{nesting, split};
@@ -108,7 +107,7 @@ impl Hive {
         // Each bee combines the ranges that the loop gives it, in the order in which it gets them. If each bee has a
         // part of its own, the result depends on the parts.
         let kind = if cut == Cut::OnePerBee { LoopKind::OfBees } else { LoopKind::Anonymous };
-        let work = shared.work(shared.range().len(), kind(shared.sharing()));
+        let work = shared.work(shared.range().len(), kind);
         self.reduce_by_schedule(shared, bees, work, op, map)
     }
 
@@ -125,7 +124,7 @@ impl Hive {
     ) -> Option<V> {
         let accumulate = move |shared: &Loop, bee: &Bee<'_>| {
             let mut partial = ReduceBody { value: None, map: &map, op };
-            shared.run(&bee.context, &mut partial);
+            shared.run(None, &bee.context, &mut partial);
             partial.value
         };
         let bees = shared.take_words(bees);
@@ -207,11 +206,11 @@ impl Hive {
             // The user's chunk lengths are numbers of indices, and this loop runs over blocks.
             shared.spec.schedule.in_units_of(range.len() / blocks.max(1))
         };
-        let work = shared.work(size.indices, LoopKind::KnownBy(key, schedule.sharing()));
+        let work = shared.work(size.indices, |_| LoopKind::KnownBy(key, schedule.sharing()));
         let collect_nodes = move |shared: &Loop, bee: &Bee<'_>| {
             let mut nodes = Nodes::new();
             let map_block = |block| map(cut.get(block));
-            shared.run(&bee.context, &mut |numbers| block_tree::push_blocks(&mut nodes, numbers, op, map_block));
+            shared.run(None, &bee.context, &mut |numbers| block_tree::push_blocks(&mut nodes, numbers, op, map_block));
             nodes
         };
         let mut loop_over_blocks = Loop::new(left, schedule);

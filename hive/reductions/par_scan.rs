@@ -2,17 +2,13 @@
 //! computes the sums of its blocks; the bees then exchange these sums, which is a barrier; at last each bee replaces
 //! the elements of its blocks, starting from the sum of all blocks before them.
 
-use std::ops::Range;
-
-use smallvec::{Array, SmallVec};
+use smallvec::SmallVec;
 
 use crate::loops::schedule::Schedule;
 use crate::pool::handle::Hive;
 use crate::pool::loop_costs::{LoopKind, Sharing};
 use crate::protocol::region::exchange_slots::Operation;
-use crate::reductions::block_tree;
-use crate::reductions::reduction::sealed::Cut;
-use crate::reductions::reduction::{Reduction, Reproducibility};
+use crate::reductions::reduction::{Cut, Reduction, Reproducibility};
 use crate::region::bee::{Bee, ExactBody};
 use crate::region::split;
 use crate::slices::parts::Parts;
@@ -71,50 +67,28 @@ impl Hive {
             Cut::OnePerBee | Cut::BySchedule => bees.min(data.len()),
         };
         let (indices, kind) = (data.len(), LoopKind::Anonymous(Sharing::EqualParts));
-        let (op, parts) = (&reduction.op, &Parts::new(data, blocks.max(1)));
+        let (identity, op, parts) = (&reduction.identity, &reduction.op, &Parts::new(data, blocks.max(1)));
         // The bees meet at a barrier, so none stands in for another; but one alone can run all.
         let mut body = ExactBody::new(|bee: &Bee<'_>| {
             let own = split::block(0..blocks, bee.id(), bee.bees());
-            if block_tree::is_large::<T>() {
-                scan_own_blocks::<[T; 0], _>(bee, parts, own, (&reduction.identity, op), scan);
-            } else {
-                scan_own_blocks::<[T; INLINE_SUMS], _>(bee, parts, own, (&reduction.identity, op), scan);
+            // First pass: the sum of each own block.
+            let sum = |block| parts.part_mut(bee, block).iter().copied().reduce(op).unwrap_or(*identity);
+            let sums: SmallVec<[T; 1]> = own.clone().map(sum).collect();
+            // The sum of everything before the first own block. This is a barrier.
+            let mut before = sum_before(bee, &sums, op);
+            // Second pass: replace the elements, block by block.
+            for (block, sum) in own.zip(sums) {
+                let first = match scan {
+                    Scan::Inclusive => before,
+                    Scan::Exclusive => Some(before.unwrap_or(*identity)),
+                };
+                scan_block(&mut parts.part_mut(bee, block), first, scan, op);
+                before = Some(before.map_or(sum, |before| op(before, sum)));
             }
         });
         self.run_loop_body(bees.min(blocks).max(1), indices, kind, &mut body);
     }
 }
-
-/// Computes the prefix sums in the blocks `own`, those of the calling bee. `A` says how many of the blocks' sums are
-/// stored on the stack.
-fn scan_own_blocks<A: Array, F>(
-    bee: &Bee<'_>,
-    parts: &Parts<'_, A::Item>,
-    own: Range<usize>,
-    (identity, op): (&A::Item, &F),
-    scan: Scan,
-) where
-    A::Item: Copy + Send + Sync + 'static,
-    F: Fn(A::Item, A::Item) -> A::Item,
-{
-    // First pass: the sum of each own block.
-    let sum = |block| parts.part_mut(bee, block).iter().copied().reduce(op).unwrap_or(*identity);
-    let sums: SmallVec<A> = own.clone().map(sum).collect();
-    // The sum of everything before the first own block. This is a barrier.
-    let mut before = sum_before(bee, &sums, op);
-    // Second pass: replace the elements, block by block.
-    for (block, sum) in own.zip(sums) {
-        let first = match scan {
-            Scan::Inclusive => before,
-            Scan::Exclusive => Some(before.unwrap_or(*identity)),
-        };
-        scan_block(&mut parts.part_mut(bee, block), first, scan, op);
-        before = Some(before.map_or(sum, |before| op(before, sum)));
-    }
-}
-
-/// How many sums of blocks are stored without an allocation, unless the values are large.
-const INLINE_SUMS: usize = 16;
 
 /// The combined sum of all blocks of the bees before this one. Each bee passes the sums of its own blocks as `sums`,
 /// and all must call it. None: there are no blocks before, or there is nobody to exchange with.

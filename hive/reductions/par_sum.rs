@@ -32,11 +32,7 @@ impl Hive {
     /// As [`par_reduce`](Self::par_reduce).
     #[track_caller]
     #[doc(alias("sum", "count", "mean", "reduction"))]
-    pub fn par_sum<T, F>(&self, work: impl IntoLoop, term: F) -> T
-    where
-        T: Sum + Clone + Send,
-        F: Fn(usize) -> T + Sync,
-    {
+    pub fn par_sum<T: Sum + Clone + Send>(&self, work: impl IntoLoop, term: impl Fn(usize) -> T + Sync) -> T {
         let term = NoDoublePanic::new(term);
         self.par_reduce(work, &Reduction::deterministic(nothing(), plus), |range| range.map(&*term).sum())
     }
@@ -52,10 +48,7 @@ impl Hive {
     /// If the slices are of different lengths, and as [`par_reduce`](Self::par_reduce).
     #[track_caller]
     #[doc(alias("inner product", "ddot", "norm"))]
-    pub fn par_dot<T>(&self, x: &[T], y: &[T]) -> T
-    where
-        T: Mul<Output = T> + Sum + Copy + Send + Sync,
-    {
+    pub fn par_dot<T: Mul<Output = T> + Sum + Copy + Send + Sync>(&self, x: &[T], y: &[T]) -> T {
         assert_eq!(x.len(), y.len(), "a dot product of slices of different lengths");
         self.par_reduce(0..x.len(), &Reduction::deterministic(nothing(), plus), |range| {
             let (x, y) = (x[range.clone()].chunks_exact(LANES), y[range].chunks_exact(LANES));

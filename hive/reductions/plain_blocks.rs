@@ -16,7 +16,7 @@ use crate::pool::loop_costs::{LoopKind, LoopSize, Sharing};
 use crate::pool::run_parts::LoopWork;
 use crate::protocol::region::body::{BodyFn, RegionBody};
 use crate::protocol::region::region_context::RegionContext;
-use crate::region::no_double_panic::NoDoublePanic;
+use crate::region::no_double_panic::{NoDoublePanic, add_to};
 use crate::region::results::{self, ResultWriter};
 use crate::region::{nesting, split};
 use crate::sys::fork::with_abort_in_child;
@@ -86,7 +86,14 @@ impl Hive {
         // The blocks that are left are as long as if the range were only these and each bee had one of them.
         let left = split::blocks(range, done..bees, bees);
         if done < bees && !is_handed_out {
-            self.reduce_on_team(bees - done, left, op, map, &mut sum);
+            // Each bee of a team has one.
+            let bees = bees - done;
+            let run = |slots: ResultWriter<'_, Partial<V>>| {
+                let (indices, kind) = (left.len(), LoopKind::Anonymous(Sharing::EqualParts));
+                self.run_loop_body(bees, indices, kind, &mut PlainBlocks { slots, range: left, map });
+            };
+            // Room for no more results than there can be bees: a loop on more bees is refused, and writes none.
+            results::take_results(bees.min(self.max_bees()), run, |partial| add_to(&mut sum, partial, op));
         } else {
             if done < bees {
                 self.hand_out((bees, left), key, op, &map, &mut sum);
@@ -95,25 +102,6 @@ impl Hive {
             drop(map);
         }
         sum.map(NoDoublePanic::into_inner)
-    }
-
-    /// Does the same on the team, each bee of which has a block, and adds the result to `sum`.
-    #[inline]
-    #[track_caller]
-    fn reduce_on_team<V: Send>(
-        &self,
-        bees: usize,
-        range: Range<usize>,
-        op: &(impl Fn(V, V) -> V + Sync),
-        map: impl Fn(Range<usize>) -> V + Sync,
-        sum: &mut Partial<V>,
-    ) {
-        let run = |slots: ResultWriter<'_, Partial<V>>| {
-            let (indices, kind) = (range.len(), LoopKind::Anonymous(Sharing::EqualParts));
-            self.run_loop_body(bees, indices, kind, &mut PlainBlocks { slots, range, map });
-        };
-        // Room for no more results than there can be bees: a loop on more bees is refused, and writes none.
-        results::take_results(bees.min(self.max_bees()), run, |partial| add_to(sum, partial, op));
     }
 
     /// Does the same in smaller blocks, which go to the bees as they come. `key`: of the loop in the table of costs. A
@@ -130,7 +118,8 @@ impl Hive {
     ) {
         let indices = range.len();
         let size = LoopSize { body: key, indices, sharing: Sharing::AsTheyCome };
-        let count = indices.min(self.blocks_to_hand_out(bees, size));
+        let blocks = self.shared.loop_costs.expected(size).unwrap_or(0) / NANOS_PER_BLOCK;
+        let count = indices.min((blocks as usize).clamp(bees, bees.saturating_mul(MAX_BLOCKS_PER_BEE)));
         let block = |number| split::block(range.clone(), number, count);
         let map_blocks = |numbers: Range<usize>| map(block(numbers.start).start..block(numbers.end - 1).end);
         let kind = LoopKind::KnownBy(key, Sharing::AsTheyCome);
@@ -138,24 +127,9 @@ impl Hive {
         let partial = self.reduce_by_schedule(Loop::new(0..count, Schedule::Affinity), bees, work, &op, map_blocks);
         add_to(sum, partial.map(NoDoublePanic::new), op);
     }
-
-    /// Into how many blocks a loop of this size is cut for a team of `bees`, if it is handed out.
-    #[inline]
-    fn blocks_to_hand_out(&self, bees: usize, size: LoopSize) -> usize {
-        let expected = self.shared.loop_costs.expected(size).unwrap_or(0);
-        ((expected / NANOS_PER_BLOCK) as usize).clamp(bees, bees.saturating_mul(MAX_BLOCKS_PER_BEE))
-    }
 }
 
 /// What `map` returns for `range`. None: the range is empty.
 fn map_nonempty<T>(range: Range<usize>, map: impl Fn(Range<usize>) -> T) -> Partial<T> {
     (!range.is_empty()).then(|| NoDoublePanic::new(map(range)))
-}
-
-/// Adds what a bee has combined to the sum of those before it.
-fn add_to<T>(sum: &mut Partial<T>, partial: Partial<T>, op: impl Fn(T, T) -> T) {
-    *sum = match (sum.take(), partial) {
-        (Some(sum), Some(partial)) => Some(NoDoublePanic::new(op(sum.into_inner(), partial.into_inner()))),
-        (sum, partial) => sum.or(partial),
-    };
 }

@@ -10,7 +10,6 @@ use std::ops::Range;
 
 use crate::loops::schedule::Schedule;
 use crate::reductions::block_tree::{self, Node, Nodes};
-use crate::reductions::reduction::sealed::Cut;
 use crate::region::split;
 
 /// The number of blocks of a [`Deterministic`] reduction, unless the user sets another: enough for the largest teams to
@@ -238,7 +237,7 @@ impl<L, T: fmt::Debug, F> fmt::Debug for Reduction<L, T, F> {
 /// assert_eq!(mean(&[1.0, 2.0, 6.0], &Reduction::deterministic(0.0, |a, b| a + b)), 3.0);
 /// assert_eq!(mean(&[1.0, 2.0, 6.0], &Reduction::unordered(0.0, |a, b| a + b)), 3.0);
 /// ```
-pub trait Reproducibility: sealed::CutRule {}
+pub trait Reproducibility: CutRule {}
 
 /// Combines results in the order in which they come: nothing waits for its turn, and the last bits of the result may
 /// differ from run to run.
@@ -282,54 +281,50 @@ impl Reproducibility for Unordered {}
 impl Reproducibility for PerTeamSize {}
 impl Reproducibility for Deterministic {}
 
-pub(crate) mod sealed {
-    use crate::loops::schedule::Schedule;
+/// What the range of a reduction is cut into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// Into the ranges that the schedule hands out.
+    BySchedule,
+    /// Into one contiguous block for each bee.
+    OnePerBee,
+    /// Into this many blocks, which the schedule divides among the bees.
+    Blocks(usize),
+}
 
-    /// What the range of a reduction is cut into.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum Cut {
-        /// Into the ranges that the schedule hands out.
-        BySchedule,
-        /// Into one contiguous block for each bee.
-        OnePerBee,
-        /// Into this many blocks, which the schedule divides among the bees.
-        Blocks(usize),
+/// How a degree of reproducibility cuts ranges. Programs cannot name it, and so not add to it.
+pub trait CutRule {
+    /// Whether it may be into `Blocks`. A reduction is compiled for the cuts that its type admits and no others.
+    const CUTS_INTO_BLOCKS: bool = true;
+    /// Whether it may be otherwise.
+    const CUTS_OTHERWISE: bool = true;
+
+    /// How a range is cut for a team of `bees` under `schedule`. `blocks` is the number of blocks that the user
+    /// wants at most.
+    fn cut(schedule: Schedule, bees: usize, blocks: usize) -> Cut;
+}
+
+impl CutRule for Unordered {
+    const CUTS_INTO_BLOCKS: bool = false;
+
+    fn cut(_schedule: Schedule, _bees: usize, _blocks: usize) -> Cut {
+        Cut::BySchedule
     }
+}
 
-    /// How a degree of reproducibility cuts ranges.
-    pub trait CutRule {
-        /// Whether it may be into `Blocks`. A reduction is compiled for the cuts that its type admits and no others.
-        const CUTS_INTO_BLOCKS: bool = true;
-        /// Whether it may be otherwise.
-        const CUTS_OTHERWISE: bool = true;
+/// How many blocks there are for each bee, so that a schedule has some to hand out one by one.
+const BLOCKS_PER_BEE: usize = 16;
 
-        /// How a range is cut for a team of `bees` under `schedule`. `blocks` is the number of blocks that the user
-        /// wants at most.
-        fn cut(schedule: Schedule, bees: usize, blocks: usize) -> Cut;
+impl CutRule for PerTeamSize {
+    fn cut(schedule: Schedule, bees: usize, _blocks: usize) -> Cut {
+        if schedule == Schedule::Static { Cut::OnePerBee } else { Cut::Blocks(bees * BLOCKS_PER_BEE) }
     }
+}
 
-    impl CutRule for super::Unordered {
-        const CUTS_INTO_BLOCKS: bool = false;
+impl CutRule for Deterministic {
+    const CUTS_OTHERWISE: bool = false;
 
-        fn cut(_schedule: Schedule, _bees: usize, _blocks: usize) -> Cut {
-            Cut::BySchedule
-        }
-    }
-
-    /// How many blocks there are for each bee, so that a schedule has some to hand out one by one.
-    const BLOCKS_PER_BEE: usize = 16;
-
-    impl CutRule for super::PerTeamSize {
-        fn cut(schedule: Schedule, bees: usize, _blocks: usize) -> Cut {
-            if schedule == Schedule::Static { Cut::OnePerBee } else { Cut::Blocks(bees * BLOCKS_PER_BEE) }
-        }
-    }
-
-    impl CutRule for super::Deterministic {
-        const CUTS_OTHERWISE: bool = false;
-
-        fn cut(_schedule: Schedule, _bees: usize, blocks: usize) -> Cut {
-            Cut::Blocks(blocks)
-        }
+    fn cut(_schedule: Schedule, _bees: usize, blocks: usize) -> Cut {
+        Cut::Blocks(blocks)
     }
 }

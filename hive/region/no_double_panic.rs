@@ -72,6 +72,19 @@ impl<T, const IS_QUIET: bool> Drop for NoDoublePanic<T, IS_QUIET> {
     }
 }
 
+/// Combines `value` with the sum of the values before it, if there are both.
+#[inline(always)]
+pub(crate) fn add_to<T>(
+    sum: &mut Option<NoDoublePanic<T>>,
+    value: Option<NoDoublePanic<T>>,
+    mut op: impl FnMut(T, T) -> T,
+) {
+    *sum = match (sum.take(), value) {
+        (Some(sum), Some(value)) => Some(NoDoublePanic::new(op(sum.into_inner(), value.into_inner()))),
+        (sum, value) => sum.or(value),
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

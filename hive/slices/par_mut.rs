@@ -93,71 +93,66 @@ impl<'a, T> Rows<'a, T> {
 ///     assert_eq!((x.len(), y.len()), (range.len(), range.len()));
 /// });
 /// ```
-pub trait MutSlices: sealed::Slices {}
+pub trait MutSlices: Slices {}
 
 #[diagnostic::do_not_recommend]
-impl<S: sealed::Slices> MutSlices for S {}
+impl<S: Slices> MutSlices for S {}
 
-/// What can be seen as mutable rows. Programs cannot add to it.
-mod sealed {
-    use super::{Range, RowsPtr};
+/// Something that has a slice to write to. Programs cannot name this trait and the next two, and so not add to them.
+pub trait SliceLike {
+    type Item: Send;
 
-    /// Something that has a slice to write to.
-    pub trait SliceLike {
-        type Item: Send;
+    fn slice(&mut self) -> &mut [Self::Item];
+}
 
-        fn slice(&mut self) -> &mut [Self::Item];
-    }
+/// The rows of one slice.
+#[diagnostic::on_unimplemented(
+    message = "what a loop writes to is a `&mut` slice, vector, array or `NumaVec`, or `Rows`, not a `{Self}`",
+    note = "what the body only reads it captures and indexes by its range: `&x[range]`"
+)]
+pub trait MutRows {
+    type Item: Send;
+    /// The elements of some rows.
+    type Part;
 
-    /// The rows of one slice.
-    #[diagnostic::on_unimplemented(
-        message = "what a loop writes to is a `&mut` slice, vector, array or `NumaVec`, or `Rows`, not a `{Self}`",
-        note = "what the body only reads it captures and indexes by its range: `&x[range]`"
-    )]
-    pub trait MutRows {
-        type Item: Send;
-        /// The elements of some rows.
-        type Part;
+    /// The rows, and how many there are.
+    fn into_rows(self) -> (RowsPtr<Self::Item>, usize);
 
-        /// The rows, and how many there are.
-        fn into_rows(self) -> (RowsPtr<Self::Item>, usize);
+    /// The elements of these rows.
+    ///
+    /// # Safety
+    /// `pointer` is what `into_rows` has returned, of a value that has so many rows, and no other call gets any of
+    /// them.
+    unsafe fn part(pointer: &RowsPtr<Self::Item>, rows: Range<usize>) -> Self::Part;
+}
 
-        /// The elements of these rows.
-        ///
-        /// # Safety
-        /// `pointer` is what `into_rows` has returned, of a value that has so many rows, and no other call gets any of
-        /// them.
-        unsafe fn part(pointer: &RowsPtr<Self::Item>, rows: Range<usize>) -> Self::Part;
-    }
+/// A tuple of them.
+#[diagnostic::on_unimplemented(
+    message = "a loop writes to a tuple of two to eight: `&mut` slices, vectors, arrays, `NumaVec`s, or `Rows`",
+    label = "not such a tuple",
+    note = "for a single slice: `par_for_mut`; for more than eight: one slice of structs, or `Parts` of each, made \
+            before, and `parts.part_mut(bee, i)` in a `par_for`"
+)]
+pub trait Slices {
+    /// The rows of all slices.
+    type Pointers: Sync;
+    /// The elements of one range of rows.
+    type Part;
 
-    /// A tuple of them.
-    #[diagnostic::on_unimplemented(
-        message = "a loop writes to a tuple of two to eight: `&mut` slices, vectors, arrays, `NumaVec`s, or `Rows`",
-        label = "not such a tuple",
-        note = "for a single slice: `par_for_mut`; for more than eight: one slice of structs, or `Parts` of each, made \
-                before, and `parts.part_mut(bee, i)` in a `par_for`"
-    )]
-    pub trait Slices {
-        /// The rows of all slices.
-        type Pointers: Sync;
-        /// The elements of one range of rows.
-        type Part;
+    /// The pointers, the numbers of rows, of which there are as many as there are slices, and how many elements a
+    /// row of each has together.
+    fn into_pointers(self) -> (Self::Pointers, Vec<usize>, usize);
 
-        /// The pointers, the numbers of rows, of which there are as many as there are slices, and how many elements a
-        /// row of each has together.
-        fn into_pointers(self) -> (Self::Pointers, Vec<usize>, usize);
-
-        /// The elements of `rows` in all slices.
-        ///
-        /// # Safety
-        /// Each of the slices has these rows, and no other call gets any of them.
-        unsafe fn part(pointers: &Self::Pointers, rows: Range<usize>) -> Self::Part;
-    }
+    /// The elements of `rows` in all slices.
+    ///
+    /// # Safety
+    /// Each of the slices has these rows, and no other call gets any of them.
+    unsafe fn part(pointers: &Self::Pointers, rows: Range<usize>) -> Self::Part;
 }
 
 macro_rules! slice_like {
     ($($like:ty $(, $len:ident)?;)*) => {
-        $(impl<T: Send $(, const $len: usize)?> sealed::SliceLike for $like {
+        $(impl<T: Send $(, const $len: usize)?> SliceLike for $like {
             type Item = T;
 
             fn slice(&mut self) -> &mut [T] {
@@ -169,7 +164,7 @@ macro_rules! slice_like {
 
 slice_like!([T]; Vec<T>; NumaVec<T>; [T; N], N;);
 
-impl<'a, V: sealed::SliceLike + ?Sized> sealed::MutRows for &'a mut V {
+impl<'a, V: SliceLike + ?Sized> MutRows for &'a mut V {
     type Item = V::Item;
     type Part = &'a mut [V::Item];
 
@@ -186,7 +181,7 @@ impl<'a, V: sealed::SliceLike + ?Sized> sealed::MutRows for &'a mut V {
     }
 }
 
-impl<'a, T: Send> sealed::MutRows for Rows<'a, T> {
+impl<'a, T: Send> MutRows for Rows<'a, T> {
     type Item = T;
     type Part = &'a mut [T];
 
@@ -203,7 +198,7 @@ impl<'a, T: Send> sealed::MutRows for Rows<'a, T> {
 
 macro_rules! slices {
     ($($name:ident $place:tt),*) => {
-        impl<$($name: sealed::MutRows),*> sealed::Slices for ($($name,)*) {
+        impl<$($name: MutRows),*> Slices for ($($name,)*) {
             type Pointers = ($(RowsPtr<$name::Item>,)*);
             type Part = ($($name::Part,)*);
 

@@ -429,9 +429,7 @@ impl<'d, T> Parts<'d, T> {
     ) -> (Range<usize>, PartsGuard<'_>) {
         let Range { start, end } = parts;
         let count = self.count();
-        if start > end || end > count {
-            self.refuse_parts(start..end);
-        }
+        assert!(start <= end && end <= count, "there are no parts {start}..{end}: their numbers are below {count}");
         let mut guard = PartsGuard { borrows: &self.borrows, parts: start..start };
         for part in start..end {
             if let Err(error) = acquire(self.borrows.of(part), Borrower::of(bee, part)) {
@@ -441,19 +439,6 @@ impl<'d, T> Parts<'d, T> {
             guard.parts.end = part + 1;
         }
         (self.cuts[start]..self.cuts[end], guard)
-    }
-
-    /// Panics because there are no such parts.
-    #[cold]
-    #[track_caller]
-    fn refuse_parts(&self, parts: Range<usize>) -> ! {
-        let count = self.count();
-        match parts {
-            Range { start, end } if start.checked_add(1).is_none_or(|next| next == end) => {
-                panic!("there is no part {start}: their numbers are below {count}")
-            }
-            parts => panic!("there are no parts {parts:?}: their numbers are below {count}"),
-        }
     }
 }
 

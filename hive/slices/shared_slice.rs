@@ -60,27 +60,25 @@ pub struct SharedSlice<'d, T> {
     message = "the elements of a `SharedSlice` are integers of up to a word, floats or `bool`, not `{Self}`",
     note = "two small numbers fit into one `u64`; larger elements that bees write to are `Parts`"
 )]
-pub trait Word: sealed::Word {}
+pub trait Word: AtomicWord {}
 
 #[diagnostic::do_not_recommend]
-impl<T: sealed::Word> Word for T {}
+impl<T: AtomicWord> Word for T {}
 
-mod sealed {
-    /// Reads and writes a word by one atomic instruction.
-    pub trait Word: Copy + Send + 'static {
-        /// # Safety
-        /// The pointer is to a word that lives, and nobody accesses it in another way meanwhile.
-        unsafe fn load(word: *mut Self) -> Self;
+/// Reads and writes a word by one atomic instruction.
+pub trait AtomicWord: Copy + Send + 'static {
+    /// # Safety
+    /// The pointer is to a word that lives, and nobody accesses it in another way meanwhile.
+    unsafe fn load(word: *mut Self) -> Self;
 
-        /// # Safety
-        /// As for `load`.
-        unsafe fn store(word: *mut Self, value: Self);
-    }
+    /// # Safety
+    /// As for `load`.
+    unsafe fn store(word: *mut Self, value: Self);
 }
 
 macro_rules! words {
     ($($word:ty as $atomic:ident by $to:expr, $from:expr;)*) => {$(
-        impl sealed::Word for $word {
+        impl AtomicWord for $word {
             #[inline(always)]
             unsafe fn load(word: *mut Self) -> Self {
                 // SAFETY: the caller promises that the word lives and is accessed as an atomic one only. It is aligned

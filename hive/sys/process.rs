@@ -60,45 +60,8 @@ impl<T: Default> OfProcess<T> {
     }
 }
 
-<<<<<<< HEAD
 /// A value that may take long to make and may use threads, and that is never dropped. Each process makes its own: what
 /// a forked child has inherited stays where it is, but is found no longer.
-pub(crate) struct PerProcess<T> {
-=======
-/// A value that is made once. A forked child either has the value or makes it itself.
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some systems need none"))]
-pub(crate) struct ProcessCell<T>(OnceLock<T>);
-
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some systems need none"))]
-impl<T> ProcessCell<T> {
-    pub(crate) const fn new() -> Self {
-        Self(OnceLock::new())
-    }
-
-    /// The value, if it has been made.
-    #[inline(always)]
-    pub(crate) fn get(&self) -> Option<&T> {
-        self.0.get()
-    }
-
-    /// The value. If there is none yet, `init` makes it. Several threads may call `init` at the same time; the first
-    /// result is kept, and the others are dropped.
-    pub(crate) fn get_or_init(&self, init: impl FnOnce() -> T) -> &T {
-        // The usual case: one load, and no lock.
-        if let Some(value) = self.get() {
-            return value;
-        }
-        // Outside of the lock, because `init` may take long. A value that comes too late is dropped outside of it as
-        // well.
-        let mut value = Some(init());
-        fork::without_forks(|| {
-            self.0.get_or_init(|| value.take().unwrap_or_else(|| unreachable!("a cell is filled once")))
-        })
-    }
-}
-
-/// A value that takes long to make, that uses threads, and that is never dropped. Each process makes its own: what a
-/// forked child has inherited stays where it is, but is found no longer.
 ///
 /// ```
 /// use hive::adapters::task_pool::PerProcess;
@@ -114,7 +77,6 @@ impl<T> ProcessCell<T> {
 /// # Ok::<(), hive::adapters::task_pool::builder::BuildError>(())
 /// ```
 pub struct PerProcess<T> {
->>>>>>> 6f5772ac646d0305a9dcd4301338c9c10f03c66a
     /// The value; null if this process has none. It has its cache lines for itself: what lies beside it in memory may
     /// be written to often.
     value: AtomicPtr<CachePadded<T>>,
@@ -125,15 +87,10 @@ pub struct PerProcess<T> {
 }
 
 impl<T: Send + Sync + 'static> PerProcess<T> {
-<<<<<<< HEAD
-    pub(crate) const fn new() -> Self {
-        Self { value: AtomicPtr::new(ptr::null_mut()), build_lock: OfProcess::new(None) }
-=======
     /// A place without a value.
     #[expect(clippy::new_without_default, reason = "it is for statics")]
     pub const fn new() -> Self {
-        Self { value: AtomicPtr::new(ptr::null_mut()), build_lock: ProcessLock::new(None) }
->>>>>>> 6f5772ac646d0305a9dcd4301338c9c10f03c66a
+        Self { value: AtomicPtr::new(ptr::null_mut()), build_lock: OfProcess::new(None) }
     }
 
     /// The value, if this process has made it.
@@ -166,19 +123,8 @@ impl<T: Send + Sync + 'static> PerProcess<T> {
     }
 
     /// Makes the value by `make`. The error is the value that there is already.
-<<<<<<< HEAD
-    pub(crate) fn make<E>(
-        &'static self,
-        make: impl FnOnce() -> Result<T, E>,
-    ) -> Result<Result<&'static T, E>, &'static T> {
-        let lock = self.build_lock.with(|_, lock| *lock.get_or_insert_with(|| Box::leak(Box::default())));
-=======
     pub fn make<E>(&'static self, make: impl FnOnce() -> Result<T, E>) -> Result<Result<&'static T, E>, &'static T> {
-        let lock = self.build_lock.with(|lock| {
-            let of_process = lock.filter(|(generation, _)| *generation == fork::generation());
-            lock.insert(of_process.unwrap_or_else(|| (fork::generation(), Box::leak(Box::default())))).1
-        });
->>>>>>> 6f5772ac646d0305a9dcd4301338c9c10f03c66a
+        let lock = self.build_lock.with(|_, lock| *lock.get_or_insert_with(|| Box::leak(Box::default())));
         let _lock = lock.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(value) = self.get() {
             return Err(value);

@@ -6,7 +6,7 @@ use crate::mutation::Mutant;
 
 /// For a part of a mutant's name: the beginnings of the names of the models to try first. The first entry that matches
 /// counts.
-const HINTS: [(&str, &[&str]); 49] = [
+const HINTS: [(&str, &[&str]); 48] = [
     ("availability.rs", &["late"]),
     ("stand_in.rs", &["late"]),
     ("work_range.rs", &["range"]),
@@ -46,7 +46,6 @@ const HINTS: [(&str, &[&str]); 49] = [
         ],
     ),
     ("panics.rs", &["panic_wait", "panic_bee", "forward_panic_far"]),
-    ("buffer_pool.rs", &["loop_generations"]),
     ("deadlock.rs", &["deadlock_alternating"]),
     ("signal.rs", &["signal"]),
     ("slot_table.rs:load", &["worker_busy_starter"]),

@@ -73,21 +73,12 @@ const LOGIC: [(&str, &str); 14] = [
     ("slot.rs:compare_exchange#1=blind-0-5", "an awake bee is terminated without the swap (awake to terminated)"),
 ];
 
-/// Why mutants of the operations that reset buffers before their next use are not run.
-const REUSED_WORDS_REASON: &str = "the words are changed by read-modify-writes, which \
-    loom makes take effect in the order in which it runs them, so a reset buffer is always seen as reset";
-
 /// Mutants that are as correct as the protocol itself, or whose fault loom cannot see, with the reason. They are not
 /// run.
-const NOT_RUN: [(&str, &str); 21] = [
+const NOT_RUN: [(&str, &str); 10] = [
     ("stop.rs:store#1=relaxed", "no model calls it: a program's own flag, by which its loops end early"),
     ("stop.rs:load#1=relaxed", "as above"),
     ("par_map.rs:fetch_add#1=torn", "no model calls it: a count of results, which the end of the loop orders"),
-    (
-        "for_range.rs:compare_exchange#1=torn",
-        "no model calls it: it decides only whether bees that call for_range with different arguments are told so \
-         before the loop or after it",
-    ),
     (
         "barrier.rs:swap#1=torn",
         "as correct, except for what loom makes of a plain store there: see the comment on the swap",
@@ -103,19 +94,6 @@ const NOT_RUN: [(&str, &str); 21] = [
         "loop_state.rs:load#2=relaxed",
         "no model shows what it orders, and finding that out takes four minutes; the same mutant of the load in the \
          loop below it, load#4, is rejected, and so is that of the store with which both pair",
-    ),
-    ("buffer_pool.rs:store#1=relaxed", REUSED_WORDS_REASON),
-    ("buffer_pool.rs:fetch_add#1=relaxed", REUSED_WORDS_REASON),
-    ("buffer_pool.rs:fetch_add#1=acquire", REUSED_WORDS_REASON),
-    ("buffer_pool.rs:fetch_add#1=release", REUSED_WORDS_REASON),
-    ("buffer_pool.rs:load#1=relaxed", REUSED_WORDS_REASON),
-    ("buffer_pool.rs:compare_exchange#1=relaxed", REUSED_WORDS_REASON),
-    ("buffer_pool.rs:compare_exchange#1=failure-relaxed", REUSED_WORDS_REASON),
-    ("buffer_pool.rs:store#4=relaxed", REUSED_WORDS_REASON),
-    ("buffer_pool.rs:swap#1=relaxed", REUSED_WORDS_REASON),
-    (
-        "buffer_pool.rs:fetch_add#1=torn",
-        "a lost count leaves a buffer unused: that costs memory, but no unit is run twice or left out",
     ),
     (
         "jec.rs:fetch_sub#3=torn",
