@@ -54,42 +54,11 @@ struct OccupancyWords {
 }
 
 /// How many bees have a bit in `asleep_bits`.
-const TRACKED_BEES: u32 = u64::BITS;
+pub(crate) const TRACKED_BEES: u32 = u64::BITS;
 
 /// The bit of a bee, or no bit for a bee that has none.
 fn bit(bee: u32) -> u64 {
     if bee < TRACKED_BEES { 1 << bee } else { 0 }
-}
-
-/// The bees that may be asleep.
-#[derive(Clone, Copy)]
-pub(crate) struct MaybeAsleep(u64);
-
-impl MaybeAsleep {
-    /// Whether all bees up to `last` have a bit.
-    pub(crate) fn have_bits(last: u32) -> bool {
-        last < TRACKED_BEES
-    }
-
-    /// One bit for each of those bees that have one.
-    pub(crate) fn bits(self) -> u64 {
-        self.0
-    }
-
-    /// Those of them up to bee `last`, which has a bit.
-    pub(crate) fn up_to(self, last: u32) -> Self {
-        Self(self.0 & (u64::MAX >> (TRACKED_BEES - 1 - last)))
-    }
-
-    /// Takes out a bee that has a bit.
-    pub(crate) fn remove(&mut self, bee: u32) {
-        self.0 &= !bit(bee);
-    }
-
-    /// Whether bee `bee` may be. Always true of a bee that has no bit.
-    pub(crate) fn includes(self, bee: u32) -> bool {
-        bee >= TRACKED_BEES || self.0 & bit(bee) != 0
-    }
 }
 
 impl Occupancy {
@@ -128,12 +97,12 @@ impl Occupancy {
         bees <= TRACKED_BEES && asleep_bits & (u64::MAX >> (TRACKED_BEES - bees)) == 0 && bees <= self.read().bees()
     }
 
-    /// The bees that may be asleep. A caller that must not overlook one has executed a SeqCst fence, so that either the
+    /// One bit for each bee that has one and may be asleep. A caller that must not overlook one has executed a SeqCst fence, so that either the
     /// bee is among these, or it sees in its last check what the caller has done before.
-    pub(crate) fn maybe_asleep(&self) -> MaybeAsleep {
+    pub(crate) fn maybe_asleep(&self) -> u64 {
         // Relaxed: ordered by that fence and the one in `TaskContext::go_to_sleep`. The bit is set before the state
         // becomes ASLEEP, and cleared after it has changed again.
-        MaybeAsleep(self.0.asleep_bits.load(Ordering::Relaxed))
+        self.0.asleep_bits.load(Ordering::Relaxed)
     }
 
     /// Changes the hive's size to `bees`. The caller holds the lock of `ResizeState`.
