@@ -90,7 +90,7 @@ impl Arrivals {
 }
 
 /// The counts of a barrier's word at the beginning of a region, without flags. The group's leader keeps it from region
-/// to region (see `GroupBases`) and publishes it to the other bees in the region's `StartOrder`.
+/// to region (in its `LedGroups`) and publishes it to the other bees in the region's `StartOrder`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BaseCount(pub(super) BarrierWord);
 

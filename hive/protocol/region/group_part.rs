@@ -5,7 +5,9 @@ use std::cell::Cell;
 
 use crate::protocol::region::barrier::Barrier;
 use crate::protocol::region::barrier_word::{BaseCount, View};
+use crate::protocol::region::body::FarBody;
 use crate::protocol::region::shape::MAX_LEVELS;
+use crate::protocol::region::start_line::StartWord;
 use crate::sync::Deadline;
 
 /// The part that a group has in one region.
@@ -37,8 +39,10 @@ pub(crate) struct Unstarted {
     pub(crate) deadline: Deadline,
     /// Whether some worker was asleep as the region was started. None: it has not been started.
     pub(crate) some_asleep: Cell<Option<bool>>,
-    /// The address of the `LateOrder` by which it is started.
-    pub(crate) order: *const (),
+    /// The start word that it has if it is started.
+    pub(crate) word: StartWord,
+    /// What the workers then run.
+    pub(crate) rest: FarBody,
 }
 
 impl Unstarted {
@@ -53,9 +57,9 @@ impl Unstarted {
 pub(crate) struct LedParts<'c> {
     /// The parts, the widest first. The entries after the last part are `None`.
     parts: [Option<GroupPart<'c>>; MAX_LEVELS],
-    /// The region, if its queen has begun it alone. Only she has this, in her own part and in those that she runs in
-    /// the names of workers before she starts the region.
-    unstarted: Option<&'c Unstarted>,
+    /// The region, if its queen has begun it alone. It may have been started since. Only she has this, in her own part
+    /// and in those that she runs in the names of workers before she starts the region.
+    pub(crate) unstarted: Option<&'c Unstarted>,
 }
 
 impl<'c> LedParts<'c> {
@@ -85,12 +89,6 @@ impl<'c> LedParts<'c> {
     /// The parts, the widest first.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &GroupPart<'c>> + Clone {
         self.parts.iter().flatten()
-    }
-
-    /// The region, if its queen has begun it alone. It may have been started since.
-    #[inline(always)]
-    pub(crate) fn unstarted(&self) -> Option<&'c Unstarted> {
-        self.unstarted
     }
 
     /// Whether the bee leads no group. Then a barrier has nothing to do but to wait.

@@ -45,7 +45,7 @@ pub(crate) struct RegionContext<'c> {
     /// of one have 0, since they have no start word.
     pub(crate) epoch: u64,
     /// The part of the team in this bee's own group, whose barrier it waits at.
-    own_group: GroupPart<'c>,
+    pub(crate) own_group: GroupPart<'c>,
     /// The parts of the team in the groups that this bee leads. Most bees lead none.
     pub(crate) led_parts: &'c LedParts<'c>,
     /// How many barriers the bee has passed in this region.
@@ -161,12 +161,6 @@ impl<'c> RegionContext<'c> {
         self.resize_at_region_end.get() == 0
     }
 
-    /// The part of the team in the bee's own group.
-    #[inline(always)]
-    pub(crate) fn own_group(&self) -> &GroupPart<'c> {
-        &self.own_group
-    }
-
     /// What the bee needs in order to read the word of its own group's barrier.
     #[inline(always)]
     pub(crate) fn view(&self) -> View {
@@ -196,7 +190,7 @@ impl<'c> RegionContext<'c> {
     /// called between two chunks of a loop whose chunks are handed out at run time: what is left is then shared out.
     #[inline(always)]
     pub(crate) fn start_if_long(&self) {
-        if let Some(unstarted) = self.led_parts.unstarted() {
+        if let Some(unstarted) = self.led_parts.unstarted {
             self.team.start_if_long(self, unstarted);
         }
     }
@@ -278,7 +272,7 @@ impl<'c> RegionContext<'c> {
     }
 
     fn look_after_others(&self) -> impl FnMut(Duration) {
-        self.team.look_after_others(self.runner, self.own_group())
+        self.team.look_after_others(self.runner, &self.own_group)
     }
 
     #[inline]
