@@ -450,9 +450,9 @@ impl Team {
     fn arrive_at_end(&self, own_group: &GroupPart<'_>, region: &RegionContext<'_>) {
         // Nothing is prepared for blocked bees before the exit is counted: the leader waits for the exit, and each step
         // here would delay it.
-        if let Some(notice) = own_group.barrier.exit() {
+        if let Some(before) = own_group.barrier.exit() {
             let leader = self.slot(self.fixed.shape.bees_of(own_group.group_id)[0]);
-            own_group.barrier.wake_on_exit(notice, &region.view(), leader, self.group_slots(own_group.group_id));
+            own_group.barrier.wake_on_exit(before, &region.view(), leader, self.group_slots(own_group.group_id));
         }
     }
 }

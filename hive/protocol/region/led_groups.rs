@@ -38,7 +38,7 @@ impl LedGroups {
     /// The groups that `bee` leads in `shape`, with barriers that have not been used yet.
     pub(crate) fn new(shape: &Shape, bee: u32) -> Self {
         let groups = shape.led_groups(bee);
-        Self { bases: [[BaseCount::first(); 2]; MAX_LEVELS], groups }
+        Self { bases: [[BaseCount::FIRST; 2]; MAX_LEVELS], groups }
     }
 
     /// Whether the bee leads no group.
@@ -112,7 +112,8 @@ fn panic_on_mismatch(region: &RegionContext<'_>, barrier: u64) -> ! {
 }
 
 impl Team {
-    /// The part that a worker's own group has in a region whose team has `bees` bees. `base` is from the region's order.
+    /// The part that a worker's own group has in a region whose team has `bees` bees. `base` is from the region's
+    /// order.
     pub(crate) fn worker_part(&self, group_id: u32, bees: u32, base: BaseCount) -> GroupPart<'_> {
         let (shape, group) = (&self.fixed.shape, self.group(group_id));
         let part_bees = shape.count_within(group_id, bees);

@@ -96,7 +96,7 @@ impl<'c> RegionContext<'c> {
             group_id: 0,
             bees: 1,
             is_collected: false,
-            base: BaseCount::first(),
+            base: BaseCount::FIRST,
             barrier: &team.fixed.no_barrier,
         };
         Self::new(team, 0, 1, 0, own_group)
