@@ -234,21 +234,21 @@ impl<'c> RegionContext<'c> {
     /// If another bee has panicked, this bee unwinds out of the region as a consequence of that panic. In a destructor
     /// where it [may not unwind](Self::may_unwind), it returns instead, although `condition` does not hold.
     #[inline]
-    pub(crate) fn wait_until(&self, mut condition: impl FnMut() -> bool) {
-        if !condition() {
-            self.wait(&mut self.napping_spinner(1), condition, || {}, self.look_after_others());
-        }
+    pub(crate) fn wait_until(&self, condition: impl FnMut() -> bool) {
+        self.wait_in_row(1, condition, || {});
     }
 
-    /// Does the same where all bees of the team may wait in a row, each for the one before. Calls `after_nap` after
+    /// Does the same where up to `row` bees may wait in a row, each for the one before: see
+    /// `WaitPolicy::napping_spinner`. Calls `after_nap` after
     /// each nap, before the condition is polled again.
     ///
     /// # Panics
     /// As [`wait_until`](Self::wait_until).
     #[inline]
-    pub(crate) fn wait_in_row(&self, mut condition: impl FnMut() -> bool, after_nap: impl FnMut()) {
+    pub(crate) fn wait_in_row(&self, row: u32, mut condition: impl FnMut() -> bool, after_nap: impl FnMut()) {
         if !condition() {
-            self.wait(&mut self.napping_spinner(self.bees), condition, after_nap, self.look_after_others());
+            let look_after = self.team.look_after_others(self.runner, &self.own_group);
+            self.wait(&mut self.team.policy().napping_spinner(row), condition, after_nap, look_after);
         }
     }
 
@@ -265,53 +265,22 @@ impl<'c> RegionContext<'c> {
         }
     }
 
-    /// The spinner for such a wait: see `WaitPolicy::napping_spinner`.
-    #[inline(always)]
-    pub(crate) fn napping_spinner(&self, row: u32) -> NappingSpinner<'c> {
-        self.team.policy().napping_spinner(row)
-    }
-
-    fn look_after_others(&self) -> impl FnMut(Duration) {
-        self.team.look_after_others(self.runner, &self.own_group)
-    }
-
     #[inline]
     fn wait(
-        &self,
-        spinner: &mut NappingSpinner<'_>,
-        condition: impl FnMut() -> bool,
-        after_nap: impl FnMut(),
-        look_after: impl FnMut(Duration),
-    ) {
-        self.log(|| Event::begin(EventKind::Wait));
-        let outcome = self.poll_until(spinner, condition, after_nap, look_after);
-        self.log(|| Event::end(EventKind::Wait));
-        if let Err(error) = outcome {
-            self.leave_broken_barrier(error);
-        }
-    }
-
-    /// Writes an entry to the log of the bee whose thread this is. A team of one writes none: its bee has the id of the
-    /// queen, and the log of bee 0 belongs to the thread that holds the queen lock, which may be writing to it.
-    fn log(&self, event: impl FnOnce() -> Event) {
-        if self.bees > 1 {
-            self.team.log(self.runner, event);
-        }
-    }
-
-    #[inline]
-    fn poll_until(
         &self,
         spinner: &mut NappingSpinner<'_>,
         mut condition: impl FnMut() -> bool,
         mut after_nap: impl FnMut(),
         mut look_after: impl FnMut(Duration),
-    ) -> Result<(), BarrierError> {
+    ) {
+        self.log(|| Event::begin(EventKind::Wait));
+        let mut is_poisoned = false;
         // Several polls of the condition come before each check of the poison and of the spin time, because the
         // condition is often a hand-over from bee to bee, which every extra step delays.
         while !(0..POLLS_BETWEEN_CHECKS).any(|_| poll_condition(&mut condition)) {
-            if self.team.poison.is_set_for(self.epoch) {
-                return Err(BarrierError::Poisoned);
+            is_poisoned = self.team.poison.is_set_for(self.epoch);
+            if is_poisoned {
+                break;
             }
             // The bee that makes the condition true does not know who waits for it, so it could wake nobody. Therefore
             // a waiter that has polled for long does not block, but naps.
@@ -321,7 +290,18 @@ impl<'c> RegionContext<'c> {
                 look_after(waited);
             }
         }
-        Ok(())
+        self.log(|| Event::end(EventKind::Wait));
+        if is_poisoned {
+            self.leave_broken_barrier(BarrierError::Poisoned);
+        }
+    }
+
+    /// Writes an entry to the log of the bee whose thread this is. A team of one writes none: its bee has the id of the
+    /// queen, and the log of bee 0 belongs to the thread that holds the queen lock, which may be writing to it.
+    fn log(&self, event: impl FnOnce() -> Event) {
+        if self.bees > 1 {
+            self.team.log(self.runner, event);
+        }
     }
 
     #[cold]
