@@ -393,7 +393,7 @@ impl Team {
     /// The slots of a group's bees, as far as these have been hired. All bees of a running team have slots.
     fn group_slots(&self, group_id: u32) -> impl Iterator<Item = &Slot> {
         let bees = self.fixed.shape.bees_of(group_id);
-        bees.iter().map_while(|&id| self.fixed.slots.try_get(id))
+        bees.iter().take_while(|&&id| id <= self.hired.count()).map(|&id| self.slot(id))
     }
 
     /// Runs the region's body on a bee. A panic in the body is recorded, and poisons the region, so that the other bees
