@@ -5,9 +5,7 @@ use std::cell::Cell;
 
 use crate::protocol::region::barrier::Barrier;
 use crate::protocol::region::barrier_word::{BaseCount, View};
-use crate::protocol::region::body::FarBody;
 use crate::protocol::region::shape::MAX_LEVELS;
-use crate::protocol::region::start_line::StartWord;
 use crate::sync::Deadline;
 
 /// The part that a group has in one region.
@@ -39,10 +37,8 @@ pub(crate) struct Unstarted {
     pub(crate) deadline: Deadline,
     /// Whether some worker was asleep as the region was started. None: it has not been started.
     pub(crate) some_asleep: Cell<Option<bool>>,
-    /// The start word that it has if it is started.
-    pub(crate) word: StartWord,
-    /// What the workers then run.
-    pub(crate) rest: FarBody,
+    /// The address of the `LateOrder` by which it is started.
+    pub(crate) order: *const (),
 }
 
 impl Unstarted {

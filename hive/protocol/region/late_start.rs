@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
+use std::ptr;
 
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::region::body::{FarBody, RegionBody};
@@ -16,6 +17,14 @@ use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::start_line::StartWord;
 use crate::protocol::{QueenGuard, Team};
 use crate::sync::{Activity, AtomicU32, Counter, Deadline, Ordering};
+
+/// How a region is started that its queen has begun alone.
+struct LateOrder {
+    /// The start word that the region has if it is started.
+    word: StartWord,
+    /// The `RestOfLoop`.
+    rest: FarBody,
+}
 
 /// What the workers run of a region that is started late.
 struct RestOfLoop<'b, P> {
@@ -57,7 +66,8 @@ impl Team {
         let word = self.region_word().next(bees);
         let rest = RestOfLoop { body, begun: AtomicU32::new(1) };
         let far_rest = FarBody::new(self.body_fn_in_mode_of::<&RestOfLoop<'_, P>>(queen_guard), &rest);
-        let unstarted = Unstarted { deadline, some_asleep: Cell::new(None), word, rest: far_rest };
+        let order = LateOrder { word, rest: far_rest };
+        let unstarted = Unstarted { deadline, some_asleep: Cell::new(None), order: ptr::from_ref(&order).cast() };
         let led_parts = led_parts.with_unstarted(&unstarted);
         let queen = RegionContext::new(self, 0, bees, word.epoch(), own_group).with_led_parts(&led_parts);
         self.panics.begin_region(word.epoch());
@@ -107,9 +117,10 @@ impl Team {
     fn start_late(&self, region: &RegionContext<'_>, unstarted: &Unstarted) {
         // A forked child has none of the workers.
         self.policy().abort_if_forked();
-        // SAFETY: the queen of an unstarted region holds the queen lock. The rest of the loop lies on the stack of
-        // `run_region_if_long`, which returns only after the region has ended.
-        let sleepers = unsafe { self.start_groups(region, unstarted.word, unstarted.rest) };
+        // SAFETY: the order lies on the stack of `run_region_if_long`, which has made `unstarted` and has not returned.
+        let &LateOrder { word, rest } = unsafe { &*unstarted.order.cast() };
+        // SAFETY: the queen of an unstarted region holds the queen lock, and the rest of the loop is in its place.
+        let sleepers = unsafe { self.start_groups(region, word, rest) };
         unstarted.some_asleep.set(Some(sleepers.some_asleep));
     }
 

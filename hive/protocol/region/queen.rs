@@ -1,8 +1,8 @@
 //! The queen's side of a region: she starts the team, runs the body herself, and waits until all workers have left.
 //!
 //! `pool/regions.rs` calls `Team::run_region` on the thread that holds the queen lock. The workers' side is
-//! `worker/main_loop.rs`; a worker that leads groups uses `start_led_groups` from here. Waking the workers of a
-//! team that are asleep is in `worker/wake.rs`.
+//! `worker/main_loop.rs`; a worker that leads groups uses `start_led_groups` from here. Waking the workers of a team
+//! that are asleep is in `worker/wake.rs`.
 //!
 //! The steps and their proofs are in `docs/start.md`, and for teams of several groups in `docs/shape.md`.
 

@@ -40,8 +40,9 @@ impl OccupancyCounts {
     }
 }
 
-/// Both words; a team has them in one cache line. They change when the hive is resized and when bees fall asleep or are woken. In
-/// regions that follow one another closely the queen only reads the first, and the second if some bee is asleep.
+/// Both words; a team has them in one cache line. They change when the hive is resized and when bees fall asleep or are
+/// woken. In regions that follow one another closely the queen only reads the first, and the second if some bee is
+/// asleep.
 pub(crate) struct Occupancy {
     /// An `OccupancyCounts`.
     counts: AtomicU64,
@@ -90,8 +91,8 @@ impl Occupancy {
         bees <= TRACKED_BEES && asleep_bits & (u64::MAX >> (TRACKED_BEES - bees)) == 0 && bees <= self.read().bees()
     }
 
-    /// One bit for each bee that has one and may be asleep. A caller that must not overlook one has executed a SeqCst fence, so that either the
-    /// bee is among these, or it sees in its last check what the caller has done before.
+    /// One bit for each bee that has one and may be asleep. A caller that must not overlook one has executed a SeqCst
+    /// fence, so that either the bee is among these, or it sees in its last check what the caller has done before.
     pub(crate) fn maybe_asleep(&self) -> u64 {
         // Relaxed: ordered by that fence and the one in `TaskContext::go_to_sleep`. The bit is set before the state
         // becomes ASLEEP, and cleared after it has changed again.

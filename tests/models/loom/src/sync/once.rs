@@ -42,8 +42,8 @@ impl<T> OnceLock<T> {
     }
 }
 
-/// The lock that a bee's slot is in. It gives no order that loom sees: its users have learned of the bee by other means,
-/// and loom reports a use that is not ordered after the making of the slot.
+/// The lock that a bee's slot is in. It gives no order that loom sees: its users have learned of the bee by other
+/// means, and loom reports a use that is not ordered after the making of the slot.
 pub(crate) struct SlotOnce<T> {
     value: std::sync::OnceLock<T>,
     /// Holds no data. It is written when the slot is made and read when the slot is used.
