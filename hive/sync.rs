@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::sys::{asymmetric_fence, fork};
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
-pub(crate) use std::sync::{Condvar, MutexGuard, OnceLock};
+pub(crate) use std::sync::{Condvar, MutexGuard, OnceLock, OnceLock as SlotOnce};
 pub(crate) use std::thread::{panicking as is_unwinding, sleep as nap, yield_now as yield_core};
 
 pub(crate) use crossbeam_deque::{Injector, Steal, Stealer, Worker};

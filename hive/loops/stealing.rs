@@ -133,7 +133,7 @@ impl StealingLoop<'_> {
                 polls > 16 || self.find_victim().is_some()
             };
             // Bees that are in the middle of a batch do not wait for others.
-            let spinner = spinner.get_or_insert_with(|| self.context.napping_spinner(1));
+            let spinner = spinner.get_or_insert_with(|| self.context.team.policy().napping_spinner(1));
             self.context.wait_until_by(spinner, condition);
         }
         has_requested

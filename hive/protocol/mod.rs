@@ -35,10 +35,7 @@ use crate::protocol::region::panics::{Payload, Poison, RegionPanics};
 use crate::protocol::region::queen_lock::QueenLock;
 use crate::protocol::region::region_context::RegionContext;
 pub(crate) use crate::protocol::region::region_mode::QueenGuard;
-use crate::protocol::region::region_mode::RegionMode;
 use crate::protocol::region::shape::Shape;
-use crate::protocol::region::single::SingleClaim;
-use crate::protocol::region::stand_in::LastLoop;
 use crate::protocol::region::start_line::{StartLine, StartWordCell};
 use crate::protocol::tasks::deque_marks::DequeMarks;
 use crate::protocol::tasks::pool_rules::PoolRules;
@@ -52,8 +49,8 @@ use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::protocol::worker::slot_table::{Hired, SlotTable};
 use crate::protocol::worker::snapshot::Instrumentation;
 use crate::sync::{
-    AtomicPtr, BeeCounters, ColdParts, Counter, FloatMode, Help, InFlight, Log, MAX_LOG_ENTRIES, Mutex, Ordering,
-    WaitPolicy, WakeDelay, next_team_number,
+    AtomicPtr, AtomicU32, AtomicU64, BeeCounters, ColdParts, Counter, FloatMode, Help, InFlight, Log, MAX_LOG_ENTRIES,
+    Mutex, Ordering, WaitPolicy, WakeDelay, next_team_number,
 };
 
 /// The state that all bees of one hive share: bee 0, the queen, and the workers 1 to `hired.count()`.
@@ -63,7 +60,7 @@ pub(crate) struct Team {
     queen_lock: CachePadded<QueenLock<LedGroups>>,
     /// How many bees the hive has and how many of them are asleep. The queen reads it after each start; resizes, and
     /// workers that fall asleep or are woken, write it.
-    occupancy: Occupancy,
+    occupancy: CachePadded<Occupancy>,
     /// The counts by which workers without work and threads that queue tasks find each other.
     sleep: CachePadded<Sleep>,
     /// The queue of tasks that are in no bee's deque: queued by threads from outside the hive, or left behind by a
@@ -83,12 +80,14 @@ pub(crate) struct Team {
     /// before they have come to it. `StartWord::NONE`: no region is announced at the moment. Written by the thread that
     /// holds the queen lock; read by workers that want to look for tasks.
     announced_region: StartWordCell,
-    /// The last region of several groups whose parts may run on any bee's thread.
-    last_loop: LastLoop,
+    /// In a team of several groups: the epoch of the last region whose parts may run on any bee's thread. `u64::MAX`:
+    /// there was none. The queen writes it before she starts such a region. (In a team of one group she alone has to
+    /// know, and knows it by the body's type.)
+    last_loop: AtomicU64,
     /// The start word of the last region that was to be started only if it turned out to be long.
     last_unstarted: StartWordCell,
-    /// The floating-point mode of a region that has another than the team.
-    region_mode: RegionMode,
+    /// The floating-point mode of the last region that was started in another mode than that of the team.
+    region_mode: AtomicU32,
     /// How long the parts of regions take that begin while a worker sleeps.
     pub(crate) cold_parts: ColdParts,
     /// How long it takes until a sleeping worker is there to help with a loop. Workers that wake up write it, so it has
@@ -102,8 +101,10 @@ pub(crate) struct Team {
     panics: RegionPanics,
     /// Which region a panic has poisoned.
     poison: Poison,
-    /// The phase of a region in which a bee was last given what only one bee of the team is to do.
-    single_claim: SingleClaim,
+    /// The key of the phase (`RegionContext::phase_key`) in which a bee was last given what only one bee of the team is
+    /// to do; 0 at first. The bees that ask try to swap in the key of their own phase, and the one that succeeds is
+    /// chosen (`region/single.rs`).
+    single_claim: CachePadded<AtomicU64>,
     /// How many bees of the running region wait for each other in turns that other bees have to pass on.
     deadlock_detector: DeadlockDetector,
     /// What never changes after the team has been built, in cache lines that nobody writes to.
@@ -166,11 +167,13 @@ impl Team {
         let slots = SlotTable::new(max_bees);
         slots.make(0, || Slot::new(0, SlotState::Awake, pool_rules));
         let root_group = if max_bees > 1 { shape.start_group(1) } else { 0 };
-        let groups = Self::new_groups(&shape, root_group, line_choice);
+        let mut groups: Box<[_]> = (0..shape.group_count()).map(|_| Group::new(LineChoice::new(1))).collect();
+        // The start line of the root group may have been chosen by measuring. All others have a plain one.
+        groups[root_group as usize] = Group::new(line_choice);
         let float_mode = FloatMode::current();
         Self {
             queen_lock: CachePadded::new(QueenLock::new(LedGroups::new(&shape, 0))),
-            occupancy: Occupancy::new(),
+            occupancy: CachePadded::new(Occupancy::new()),
             sleep: CachePadded::new(sleep),
             injector: CachePadded::default(),
             deque_marks: DequeMarks::new(max_bees),
@@ -179,16 +182,16 @@ impl Team {
             addressees: Addressees::new(0..max_bees),
             broadcasts: Mutex::new(()),
             announced_region: StartWordCell::default(),
-            last_loop: LastLoop::new(),
+            last_loop: AtomicU64::new(u64::MAX),
             last_unstarted: StartWordCell::default(),
-            region_mode: RegionMode::new(float_mode),
+            region_mode: AtomicU32::new(float_mode.bits()),
             cold_parts: ColdParts::new(),
             wake_delay: CachePadded::default(),
             help: Help::new(),
             hired: Hired::default(),
             panics: RegionPanics::new(),
             poison: Poison::new(),
-            single_claim: SingleClaim::default(),
+            single_claim: CachePadded::default(),
             deadlock_detector: DeadlockDetector::default(),
             fixed: CachePadded::new(Fixed {
                 in_flight: policy.poll_interval().map(|_| Box::default()),
@@ -207,15 +210,6 @@ impl Team {
                 pool_rules,
             }),
         }
-    }
-
-    /// The groups of a team. The start line of `line_choice`, which may have been chosen by measuring, goes to the root
-    /// group. All other groups get a plain one.
-    fn new_groups(shape: &Shape, root_group: u32, line_choice: LineChoice) -> Box<[Group]> {
-        let mut root_line = Some(line_choice);
-        let mut line_of = |group| if group == root_group { root_line.take() } else { None };
-        let new_group = |group| Group::new(line_of(group).unwrap_or_else(|| LineChoice::new(1)));
-        (0..shape.group_count() as u32).map(new_group).collect()
     }
 
     /// Gives the team the functions by which it knows what a thread is inside of.
@@ -283,7 +277,7 @@ impl Team {
     pub(crate) fn become_queen(&self) -> QueenGuard<'_> {
         // First, where it costs least: see `region_mode.rs`.
         let mode = FloatMode::current();
-        QueenGuard::new(self.queen_lock.lock(self.policy()), mode)
+        QueenGuard { led_groups: self.queen_lock.lock(self.policy()), mode }
     }
 
     /// How many threads wait to become the queen.
@@ -337,7 +331,7 @@ impl Team {
     /// The same for a thread that knows that it is in `mode`.
     #[inline]
     pub(crate) fn try_become_queen_in(&self, mode: FloatMode) -> Option<QueenGuard<'_>> {
-        self.queen_lock.try_lock().map(|led_groups| QueenGuard::new(led_groups, mode))
+        self.queen_lock.try_lock().map(|led_groups| QueenGuard { led_groups, mode })
     }
 
     /// The start line on which the queen publishes every region, whatever its team.
@@ -399,7 +393,7 @@ impl Team {
     /// The slots of a group's bees, as far as these have been hired. All bees of a running team have slots.
     fn group_slots(&self, group_id: u32) -> impl Iterator<Item = &Slot> {
         let bees = self.fixed.shape.bees_of(group_id);
-        bees.iter().map_while(|&id| self.fixed.slots.try_get(id))
+        bees.iter().take_while(|&&id| id <= self.hired.count()).map(|&id| self.slot(id))
     }
 
     /// Runs the region's body on a bee. A panic in the body is recorded, and poisons the region, so that the other bees
@@ -456,9 +450,9 @@ impl Team {
     fn arrive_at_end(&self, own_group: &GroupPart<'_>, region: &RegionContext<'_>) {
         // Nothing is prepared for blocked bees before the exit is counted: the leader waits for the exit, and each step
         // here would delay it.
-        if let Some(notice) = own_group.barrier.exit() {
+        if let Some(before) = own_group.barrier.exit() {
             let leader = self.slot(self.fixed.shape.bees_of(own_group.group_id)[0]);
-            own_group.barrier.wake_on_exit(notice, &region.view(), leader, self.group_slots(own_group.group_id));
+            own_group.barrier.wake_on_exit(before, &region.view(), leader, self.group_slots(own_group.group_id));
         }
     }
 }

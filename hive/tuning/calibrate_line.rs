@@ -4,13 +4,14 @@
 //! builds a hive, two threads on the CPUs of the first two bees run empty regions on each of several lines, and the
 //! fastest line is used. A global hive that is built because a call needs it at once has the first line: a calibration
 //! takes longer than all else that is done before that call begins. The two sides of such a region are
-//! `CalibratingQueen` and `CalibratingWorker` in `protocol/region/line_choice.rs`; this file has the threads, the
-//! places and the clock.
+//! `lead_region` and `follow_region` in `protocol/region/line_choice.rs`; this file has the threads, the places and the
+//! clock.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::protocol::region::line_choice::{CalibratingQueen, CalibratingWorker, LineChoice};
+use crate::protocol::region::barrier_word::BaseCount;
+use crate::protocol::region::line_choice::{LineChoice, follow_region, lead_region};
 use crate::sys::thread_limits::ThreadReservation;
 use crate::sys::{back_off, signal_mask};
 use crate::topology::pinning;
@@ -63,31 +64,31 @@ fn calibrate(queen: &Place, worker: &Place) -> Option<LineChoice> {
 fn run_leader(choice: &LineChoice, place: &Place, deadline: Instant) -> Option<usize> {
     let _bound = pinning::bind(place).ok()?;
     let mut spinner = DeadlineSpinner { deadline, polls: 0 };
-    let mut lines: Vec<_> = choice.lines().iter().map(|line| (CalibratingQueen::new(line), Duration::MAX)).collect();
+    let mut lines: Vec<_> = choice.lines().iter().map(|line| (line, BaseCount::FIRST, Duration::MAX)).collect();
     for _ in 0..PASSES {
-        for (leader, least) in &mut lines {
+        for (line, base, least) in &mut lines {
             for _ in 0..WARM_UP {
-                leader.run_region(|| spinner.spin_once())?;
+                lead_region(line, base, || spinner.spin_once())?;
             }
             let start = Instant::now();
             for _ in 0..TIMED {
-                leader.run_region(|| spinner.spin_once())?;
+                lead_region(line, base, || spinner.spin_once())?;
             }
             *least = start.elapsed().min(*least);
         }
     }
-    (0..lines.len()).min_by_key(|&line| lines[line].1)
+    (0..lines.len()).min_by_key(|&line| lines[line].2)
 }
 
 /// The worker's side: takes part in the same regions on the same lines in the same order as `run_leader`.
 fn run_follower(choice: &LineChoice, place: &Place, deadline: Instant) -> Option<()> {
     let _bound = pinning::bind(place).ok()?;
     let mut spinner = DeadlineSpinner { deadline, polls: 0 };
-    let mut followers: Vec<_> = choice.lines().iter().map(CalibratingWorker::new).collect();
+    let mut lines: Vec<_> = choice.lines().iter().map(|line| (line, 0)).collect();
     for _ in 0..PASSES {
-        for follower in &mut followers {
+        for (line, last_epoch) in &mut lines {
             for _ in 0..WARM_UP + TIMED {
-                follower.run_region(|| spinner.spin_once())?;
+                follow_region(line, last_epoch, || spinner.spin_once())?;
                 // A real worker leaves the line alone after each arrival, too.
                 back_off::delay_initially();
             }

@@ -17,14 +17,6 @@ use crate::protocol::region::barrier_word::{Arrivals, BarrierError, BarrierWord,
 use crate::protocol::worker::slot::Slot;
 use crate::sync::{AtomicU64, Ordering, WaitPolicy, fence};
 
-/// A bee's exit from a region in which other bees may be blocked. The bee that gets it from [`Barrier::exit`] must pass
-/// it to [`Barrier::wake_on_exit`].
-#[must_use = "somebody may be asleep"]
-pub(crate) struct ExitNotice {
-    /// The word just before the exit.
-    before: BarrierWord,
-}
-
 /// The barrier of a group. Its owner decides which cache line it is in: see `StartLine::near_barrier` and `Group`.
 pub(crate) struct Barrier {
     word: AtomicU64,
@@ -195,23 +187,25 @@ impl Barrier {
     }
 
     /// Counts the exit of a bee, other than the leader, from its region. After this call the bee touches nothing that
-    /// the region's caller owns. If the bee may have to wake others, the call returns a notice for `wake_on_exit`.
+    /// the region's caller owns. If other bees may be blocked, the call returns the word just before the exit, with
+    /// which the bee must call [`wake_on_exit`](Self::wake_on_exit).
     #[inline(always)]
-    pub(crate) fn exit(&self) -> Option<ExitNotice> {
+    #[must_use = "somebody may be asleep"]
+    pub(crate) fn exit(&self) -> Option<BarrierWord> {
         // Release: pairs with the Acquire in `wait_for_end` and `has_ended`, so that what this bee did happens before
         // the region returns. It also pairs with the Acquire in `wait_for_arrivals` and `bees_at_end`, so that a bee
         // that sees this exit also sees the poison that was set before it.
         let before = BarrierWord(self.word.fetch_add(BarrierWord::EXIT, Ordering::Release));
-        before.has_any(BarrierWord::LEADER_BLOCKED | BarrierWord::BLOCKED).then_some(ExitNotice { before })
+        before.has_any(BarrierWord::LEADER_BLOCKED | BarrierWord::BLOCKED).then_some(before)
     }
 
     /// After an exit: wakes the leader, if it is blocked and this exit was the last, and the bees that are blocked at a
-    /// barrier, which will not be completed any more. `leader` is the leader's slot, `slots` are those of all bees of
-    /// the group.
+    /// barrier, which will not be completed any more. `before` is what `exit` has returned. `leader` is the leader's
+    /// slot, `slots` are those of all bees of the group.
     #[cold]
     pub(crate) fn wake_on_exit<'s>(
         &self,
-        ExitNotice { before }: ExitNotice,
+        before: BarrierWord,
         view: &View,
         leader: &Slot,
         slots: impl Iterator<Item = &'s Slot>,
@@ -232,7 +226,7 @@ impl Barrier {
         // Acquire: pairs with the Release in `exit` and in `block_until_end`. The caller sees what the bees that are
         // counted here did in the region.
         let word = BarrierWord(self.word.load(Ordering::Acquire));
-        let exits = word.exits().saturating_sub(view.base.0.exits());
+        let exits = word.exits().saturating_sub(view.base.exits());
         exits as u32 + u32::from(word.has_any(BarrierWord::LEADER_BLOCKED))
     }
 
@@ -307,11 +301,7 @@ impl Barrier {
     pub(crate) fn finish_region(&self, view: &View, end: RegionEnd) -> BaseCount {
         let clean = view.clean_end();
         // After a poisoned region the number of arrivals is arbitrary. And `exits` must not grow into the flags.
-        if end == RegionEnd::Clean && clean.exits() < BarrierWord::EXITS_BEFORE_RESET {
-            BaseCount(clean)
-        } else {
-            self.reset()
-        }
+        if end == RegionEnd::Clean && clean.exits() < BarrierWord::EXITS_BEFORE_RESET { clean } else { self.reset() }
     }
 
     #[cold]
@@ -320,7 +310,7 @@ impl Barrier {
         // Relaxed: no bee of the region is left, and the start word of the next region publishes the new value. A swap,
         // not a store, because a bee that has exited may still be about to clear BLOCKED in `wake_blocked`.
         self.word.swap(word.0, Ordering::Relaxed);
-        BaseCount(word)
+        word
     }
 
     /// Keeps the region from ever ending: in a forked child, which does not have the other bees. It works however many
@@ -351,21 +341,21 @@ mod tests {
     fn a_poisoned_region_leaves_no_trace_in_the_next() {
         let barrier = Barrier::new();
         // A bee has arrived at a barrier and has exited because of a panic, without passing that barrier.
-        let view = View { bees: 2, is_collected: false, base: BaseCount::first(), barriers_passed: 0 };
+        let view = View { bees: 2, is_collected: false, base: BaseCount::FIRST, barriers_passed: 0 };
         barrier.arrive(&view, std::iter::empty());
         let _ = barrier.exit();
-        assert_eq!(barrier.finish_region(&view, RegionEnd::Poisoned), BaseCount(word(0, 0, 0)));
+        assert_eq!(barrier.finish_region(&view, RegionEnd::Poisoned), word(0, 0, 0));
         assert_eq!(barrier.word.load(Ordering::Relaxed), word(0, 0, 0).0);
     }
 
     #[test]
     fn the_count_of_exits_is_reset_before_it_reaches_the_flags() {
         let barrier = Barrier::new();
-        let view = View { bees: MAX_BEES, is_collected: false, base: BaseCount::first(), barriers_passed: 1 };
+        let view = View { bees: MAX_BEES, is_collected: false, base: BaseCount::FIRST, barriers_passed: 1 };
         barrier.word.store(view.clean_end().0, Ordering::Relaxed);
         assert!(!view.clean_end().has_any(BarrierWord::BLOCKED | BarrierWord::LEADER_BLOCKED));
         assert_eq!(view.end_outcome(view.clean_end(), false), Some(RegionEnd::Clean));
-        assert_eq!(barrier.finish_region(&view, RegionEnd::Clean), BaseCount(word(0, 0, 0)));
+        assert_eq!(barrier.finish_region(&view, RegionEnd::Clean), word(0, 0, 0));
         assert_eq!(barrier.word.load(Ordering::Relaxed), word(0, 0, 0).0);
     }
 
@@ -382,8 +372,8 @@ mod tests {
         let slots = [0, 1, 2].map(|id| Slot::new(id, SlotState::Awake, None));
         // The count has wrapped three times, and is fifteen arrivals before it does so again.
         let barriers_passed = (3 << 45) / u64::from(BEES) - 4;
-        let before = View { bees: BEES, is_collected: false, base: BaseCount::first(), barriers_passed };
-        let barrier = Barrier { word: AtomicU64::new(before.arrivals_at_last_barrier().0 | before.base.0.exits()) };
+        let before = View { bees: BEES, is_collected: false, base: BaseCount::FIRST, barriers_passed };
+        let barrier = Barrier { word: AtomicU64::new(before.arrivals_at_last_barrier().0 | before.base.exits()) };
         let arrived = std::sync::atomic::AtomicU64::new(0);
         let wait_often = |own_slot| {
             for round in 1..=100 {

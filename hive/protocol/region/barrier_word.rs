@@ -38,7 +38,7 @@ impl BarrierWord {
 
     /// The first value of a barrier's word. `arrivals` is about to wrap and `exits` is about to be reset, so that every
     /// program and every model goes through both.
-    pub(super) const FIRST: Self = Self(Arrivals::FIRST.0 | (Self::EXITS_BEFORE_RESET - 2));
+    pub(crate) const FIRST: Self = Self(Arrivals::FIRST.0 | (Self::EXITS_BEFORE_RESET - 2));
 
     #[inline(always)]
     pub(super) fn arrivals(self) -> Arrivals {
@@ -90,16 +90,8 @@ impl Arrivals {
 }
 
 /// The counts of a barrier's word at the beginning of a region, without flags. The group's leader keeps it from region
-/// to region (see `GroupBases`) and publishes it to the other bees in the region's `StartOrder`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BaseCount(pub(super) BarrierWord);
-
-impl BaseCount {
-    /// The base count of a barrier that has not been used yet.
-    pub(crate) const fn first() -> Self {
-        Self(BarrierWord::FIRST)
-    }
-}
+/// to region (in its `LedGroups`) and publishes it to the other bees in the region's `StartOrder`.
+pub(crate) type BaseCount = BarrierWord;
 
 /// What a bee needs in order to interpret the word. Each bee of the group computes the same view at the same barrier.
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +110,7 @@ pub(crate) struct View {
 impl View {
     /// The count of arrivals that completed the last barrier the bee has passed.
     pub(super) fn arrivals_at_last_barrier(&self) -> Arrivals {
-        self.base.0.arrivals().plus(self.barriers_passed.wrapping_mul(u64::from(self.bees)))
+        self.base.arrivals().plus(self.barriers_passed.wrapping_mul(u64::from(self.bees)))
     }
 
     /// The count of arrivals that completes the next barrier.
@@ -130,7 +122,7 @@ impl View {
     #[inline(always)]
     pub(super) fn clean_end(&self) -> BarrierWord {
         let others = u64::from(self.bees - 1);
-        BarrierWord(self.arrivals_at_last_barrier().0 | (self.base.0.exits() + others * BarrierWord::EXIT))
+        BarrierWord(self.arrivals_at_last_barrier().0 | (self.base.exits() + others * BarrierWord::EXIT))
     }
 
     /// What `word` means to a bee that waits until the count of arrivals has reached `arrivals`. `None`: keep waiting.
@@ -151,7 +143,7 @@ impl View {
             Some(Err(BarrierError::Poisoned))
         } else if word.arrivals().has_reached(arrivals) {
             Some(Ok(()))
-        } else if word.exits() != self.base.0.exits() || word.has_any(BarrierWord::LEADER_BLOCKED) {
+        } else if word.exits() != self.base.exits() || word.has_any(BarrierWord::LEADER_BLOCKED) {
             // The body of some bee has returned although the barrier is not complete. That bee will not arrive any
             // more, so the barrier will never be complete.
             Some(Err(BarrierError::Mismatch))
@@ -211,7 +203,7 @@ mod tests {
     }
 
     fn view(bees: u32, barriers_passed: u64) -> View {
-        View { bees, is_collected: false, base: BaseCount(word(7, 0, 1)), barriers_passed }
+        View { bees, is_collected: false, base: word(7, 0, 1), barriers_passed }
     }
 
     fn arrivals(number: u64) -> Arrivals {

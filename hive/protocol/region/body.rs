@@ -6,7 +6,7 @@
 
 #![allow(unsafe_code)]
 
-use std::hint;
+use std::{hint, ptr};
 
 use crate::protocol::region::closure_cell::ClosureCell;
 use crate::protocol::region::region_context::RegionContext;
@@ -98,5 +98,22 @@ impl BodyFn {
     pub(crate) unsafe fn run(self, cell: &ClosureCell, region: &RegionContext<'_>) {
         // SAFETY: the caller's promise is the one that the function asks for.
         unsafe { (self.0)(cell, region) }
+    }
+}
+
+/// A body that the bees of a region run by its address: it stays where it is until the region has ended.
+#[derive(Clone, Copy)]
+pub(crate) struct FarBody {
+    /// Runs a reference to the body.
+    pub(crate) body_fn: BodyFn,
+    pub(crate) address: *const (),
+    /// Whether its parts may run on any bee's thread.
+    pub(crate) runs_anywhere: bool,
+}
+
+impl FarBody {
+    /// `body_fn`: runs a `&P`.
+    pub(crate) fn new<P: RegionBody>(body_fn: BodyFn, body: &P) -> Self {
+        Self { body_fn, address: ptr::from_ref(body).cast(), runs_anywhere: body.runs_anywhere() }
     }
 }

@@ -98,28 +98,20 @@ impl<'c> RegionContext<'c> {
     #[track_caller]
     pub(crate) fn may_begin(&self, inner: Operation) -> bool {
         match self.progress.get() {
-            Progress::InBody => true,
-            Progress::InCall(outer) if is_allowed_in(inner, outer) => true,
-            Progress::InLoop => {
-                self.refuse_in_loop(inner);
-                false
-            }
-            Progress::InCall(outer) => {
-                self.panic_or_fail(format_args!(
-                    "bee {} of {} calls {} in the work of its {}, which must not itself wait for the bees or share \
-                     work with them: call one after the other",
-                    self.id,
-                    self.bees,
-                    inner.name(),
-                    outer.name(),
-                ));
-                false
-            }
-            Progress::Failed(unfinished) => {
-                self.leave_failed_region(unfinished);
-                false
-            }
+            Progress::InBody => return true,
+            Progress::InCall(outer) if is_allowed_in(inner, outer) => return true,
+            Progress::InCall(outer) => self.panic_or_fail(format_args!(
+                "bee {} of {} calls {} in the work of its {}, which must not itself wait for the bees or share \
+                 work with them: call one after the other",
+                self.id,
+                self.bees,
+                inner.name(),
+                outer.name(),
+            )),
+            Progress::InLoop => self.refuse_in_loop(inner),
+            Progress::Failed(unfinished) => self.leave_failed_region(unfinished),
         }
+        false
     }
 
     /// Panics because the bee calls this in a part of a loop that is a region of its own.
@@ -145,18 +137,12 @@ impl<'c> RegionContext<'c> {
 
     /// What the bee has not completed, if it has failed.
     pub(crate) fn failure(&self) -> Option<Unfinished> {
-        match self.progress.get() {
-            Progress::Failed(unfinished) => Some(unfinished),
-            Progress::InBody | Progress::InLoop | Progress::InCall(_) => None,
-        }
+        if let Progress::Failed(unfinished) = self.progress.get() { Some(unfinished) } else { None }
     }
 
     /// The call that the bee is in, for messages. A bee that comes to a barrier is in none.
     pub(crate) fn current_call(&self) -> Operation {
-        match self.progress.get() {
-            Progress::InCall(operation) => operation,
-            _ => Operation::Barrier,
-        }
+        if let Progress::InCall(operation) = self.progress.get() { operation } else { Operation::Barrier }
     }
 
     /// The bee has failed, and so has its region: all bees unwind out of their waits for each other, and the region

@@ -117,7 +117,7 @@ impl RegionContext<'_> {
     #[cold]
     pub(crate) fn declare_stall(&self) -> Option<StallGuard<'_>> {
         let detector = &self.team.deadlock_detector;
-        if self.own_group().bees < self.bees || self.has_outside_help() {
+        if self.own_group.bees < self.bees || self.has_outside_help() {
             return None;
         }
         detector.update(|stalled| stalled + 1);
@@ -140,7 +140,7 @@ impl StallGuard<'_> {
         if self.last_confirmed.get() == Some(word.changes()) {
             return false;
         }
-        let at_end = region.own_group().barrier.bees_at_end(&region.view());
+        let at_end = region.own_group.barrier.bees_at_end(&region.view());
         // In this order: `can_proceed` must see the state in which all bees are stalled or have left. If one of them
         // has left by a panic, it has poisoned the region before. Then that panic is what there is to report, and the
         // caller's wait ends by the poison.

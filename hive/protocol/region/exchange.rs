@@ -104,9 +104,9 @@ impl<T: Copy + 'static> Exchanged<'_, T> {
     #[cold]
     #[track_caller]
     fn panic_on_other_purpose(&self, id: u32, other: Option<Purpose>) {
-        let (region, number, own_name) = (self.region, self.barriers_passed + 1, self.purpose.operation().name());
+        let (region, number, own_name) = (self.region, self.barriers_passed + 1, self.purpose.operation.name());
         // The most precise message: the same operation with another root.
-        let same = other.filter(|other| other.operation() == self.purpose.operation());
+        let same = other.filter(|other| other.operation == self.purpose.operation);
         let roots = self.purpose.root().zip(same.and_then(Purpose::root));
         if let Some((root, other)) = roots.filter(|(root, other)| root != other) {
             return region.panic_or_fail(format_args!(
@@ -117,7 +117,7 @@ impl<T: Copy + 'static> Exchanged<'_, T> {
         }
         let (theirs, of_type) = match (other, same) {
             (_, Some(_)) => (own_name, " with a value of another type"),
-            (Some(other), None) => (other.operation().name(), ""),
+            (Some(other), None) => (other.operation.name(), ""),
             (None, None) => ("a barrier alone", ""),
         };
         region.panic_or_fail(format_args!(

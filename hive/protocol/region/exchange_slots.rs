@@ -76,7 +76,7 @@ impl Operation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Purpose {
     value_type: TypeId,
-    operation: Operation,
+    pub(crate) operation: Operation,
     /// The bee whose values all others read. `NO_ROOT`: each bee has values of its own to show.
     root: u32,
 }
@@ -89,10 +89,6 @@ impl Purpose {
     #[inline(always)]
     pub(crate) fn new<T: 'static>(operation: Operation, root: Option<u32>) -> Self {
         Self { value_type: TypeId::of::<T>(), operation, root: root.unwrap_or(NO_ROOT) }
-    }
-
-    pub(crate) fn operation(self) -> Operation {
-        self.operation
     }
 
     /// The bee whose values all read, in an exchange from one bee.
@@ -143,21 +139,14 @@ impl ExchangeSlots {
         Self { slots: [blank(), blank()], overflow: [UnsafeCell::new(Vec::new()), UnsafeCell::new(Vec::new())] }
     }
 
-    /// Writes `values` to the slot for the next barrier of the region with this epoch, after the `barriers_passed`
-    /// passed so far.
+    /// Writes `values` to the slot for the next barrier of the region with this epoch, after the `passed` ones so far.
     ///
     /// # Safety
     /// The caller is the bee that owns the slots, is in that region, has passed every barrier that it has come to, and
     /// has not come to the next one yet.
-    pub(crate) unsafe fn write<T: Copy + Send + 'static>(
-        &self,
-        epoch: u64,
-        barriers_passed: u64,
-        purpose: Purpose,
-        values: &[T],
-    ) {
-        let parity = (barriers_passed % 2) as usize;
-        let header = Header { epoch, barriers_passed, purpose, count: values.len() };
+    pub(crate) unsafe fn write<T: Copy + Send>(&self, epoch: u64, passed: u64, purpose: Purpose, values: &[T]) {
+        let parity = (passed % 2) as usize;
+        let header = Header { epoch, barriers_passed: passed, purpose, count: values.len() };
         let fits = size_of_val(values) <= MAX_ALIGNMENT;
         if !fits {
             // The overflow for barriers of this parity is made large enough, and keeps that size.
@@ -182,8 +171,8 @@ impl ExchangeSlots {
         });
     }
 
-    /// The number of values that the owner wrote for the barrier after the `barriers_passed` first ones of the region
-    /// with this epoch.
+    /// The number of values that the owner wrote for the barrier after the `passed` first ones of the region with this
+    /// epoch.
     ///
     /// # Errors
     /// If the owner came to that barrier for another purpose: with that purpose, or `None` if it did not come for an
@@ -191,16 +180,11 @@ impl ExchangeSlots {
     ///
     /// # Safety
     /// The caller is of the same team, is in that region, and has passed that barrier and come to none after it.
-    pub(crate) unsafe fn count(
-        &self,
-        epoch: u64,
-        barriers_passed: u64,
-        purpose: Purpose,
-    ) -> Result<usize, Option<Purpose>> {
+    pub(crate) unsafe fn count(&self, epoch: u64, passed: u64, purpose: Purpose) -> Result<usize, Option<Purpose>> {
         // The header says what the owner wrote last into the slot for barriers of this parity.
         // SAFETY: the owner writes to this slot again only after the caller has come to its next barrier.
-        let header = self.slots[(barriers_passed % 2) as usize].with(|slot| unsafe { (*slot).header });
-        if (header.epoch, header.barriers_passed) != (epoch, barriers_passed) {
+        let header = self.slots[(passed % 2) as usize].with(|slot| unsafe { (*slot).header });
+        if (header.epoch, header.barriers_passed) != (epoch, passed) {
             return Err(None);
         }
         if header.purpose == purpose { Ok(header.count) } else { Err(Some(header.purpose)) }

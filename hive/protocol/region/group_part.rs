@@ -53,9 +53,9 @@ impl Unstarted {
 pub(crate) struct LedParts<'c> {
     /// The parts, the widest first. The entries after the last part are `None`.
     parts: [Option<GroupPart<'c>>; MAX_LEVELS],
-    /// The region, if its queen has begun it alone. Only she has this, in her own part and in those that she runs in
-    /// the names of workers before she starts the region.
-    unstarted: Option<&'c Unstarted>,
+    /// The region, if its queen has begun it alone. It may have been started since. Only she has this, in her own part
+    /// and in those that she runs in the names of workers before she starts the region.
+    pub(crate) unstarted: Option<&'c Unstarted>,
 }
 
 impl<'c> LedParts<'c> {
@@ -85,12 +85,6 @@ impl<'c> LedParts<'c> {
     /// The parts, the widest first.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &GroupPart<'c>> + Clone {
         self.parts.iter().flatten()
-    }
-
-    /// The region, if its queen has begun it alone. It may have been started since.
-    #[inline(always)]
-    pub(crate) fn unstarted(&self) -> Option<&'c Unstarted> {
-        self.unstarted
     }
 
     /// Whether the bee leads no group. Then a barrier has nothing to do but to wait.

@@ -2,12 +2,11 @@
 //! meet.
 //!
 //! A team has one `Group` for each group of its `Shape` (see `shape.rs`). The group's leader keeps the base counts of
-//! its barriers, `GroupBases`, in its `LedGroups`. See `docs/shape.md`.
+//! its barriers in its `LedGroups`. See `docs/shape.md`.
 
 use crossbeam_utils::CachePadded;
 
 use crate::protocol::region::barrier::Barrier;
-use crate::protocol::region::barrier_word::BaseCount;
 use crate::protocol::region::line_choice::LineChoice;
 use crate::protocol::region::start_line::StartLine;
 
@@ -43,26 +42,5 @@ impl Group {
     #[inline(always)]
     pub(crate) fn barrier<'g>(&'g self, start_line: &'g StartLine, bees: u32) -> &'g Barrier {
         if bees <= MAX_NEAR_BEES { &start_line.near_barrier } else { &self.far_barrier }
-    }
-}
-
-/// The base counts of a group's barriers: the counts with which the next region begins. Only the group's leader has
-/// them, and publishes the one that a region needs in its `StartOrder`.
-#[derive(Clone)]
-pub(crate) struct GroupBases {
-    near: BaseCount,
-    far: BaseCount,
-}
-
-impl GroupBases {
-    pub(crate) fn new() -> Self {
-        Self { near: BaseCount::first(), far: BaseCount::first() }
-    }
-
-    /// The base count of the barrier for a region with `bees` bees in this group: the choice is that of
-    /// [`Group::barrier`].
-    #[inline(always)]
-    pub(crate) fn base_mut(&mut self, bees: u32) -> &mut BaseCount {
-        if bees <= MAX_NEAR_BEES { &mut self.near } else { &mut self.far }
     }
 }

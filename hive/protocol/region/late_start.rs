@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::ptr;
 
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
-use crate::protocol::region::body::{BodyFn, RegionBody};
+use crate::protocol::region::body::{FarBody, RegionBody};
 use crate::protocol::region::group_part::Unstarted;
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::start_line::StartWord;
@@ -22,10 +22,8 @@ use crate::sync::{AtomicU32, Counter, Deadline, Event, EventKind, Ordering};
 struct LateOrder {
     /// The start word that the region has if it is started.
     word: StartWord,
-    /// Runs a reference to `rest`.
-    body_fn: BodyFn,
-    /// The address of the `RestOfLoop`, which stays where it is until the region has ended.
-    rest: *const (),
+    /// The `RestOfLoop`.
+    rest: FarBody,
 }
 
 /// What the workers run of a region that is started late.
@@ -64,11 +62,11 @@ impl Team {
     ) {
         debug_assert!(body.runs_anywhere(), "its parts may need each other");
         let abort_guard = AbortOnUnwind::new("in a loop whose parts the queen runs");
-        let (own_group, led_parts) = queen_guard.queens_parts(self, bees);
+        let (own_group, led_parts) = queen_guard.led_groups.queens_parts(self, bees);
         let word = self.region_word().next(bees);
         let rest = RestOfLoop { body, begun: AtomicU32::new(1) };
-        let body_fn = self.body_fn_in_mode_of::<&RestOfLoop<'_, P>>(queen_guard);
-        let order = LateOrder { word, body_fn, rest: ptr::from_ref(&rest).cast() };
+        let far_rest = FarBody::new(self.body_fn_in_mode_of::<&RestOfLoop<'_, P>>(queen_guard), &rest);
+        let order = LateOrder { word, rest: far_rest };
         let unstarted = Unstarted { deadline, some_asleep: Cell::new(None), order: ptr::from_ref(&order).cast() };
         let led_parts = led_parts.with_unstarted(&unstarted);
         let queen = RegionContext::new(self, 0, bees, word.epoch(), own_group).with_led_parts(&led_parts);
@@ -77,32 +75,23 @@ impl Team {
         self.last_unstarted.set(word);
         self.set_activity(0, || Event::begin(EventKind::Region));
         self.run_catching_panic(&queen, || body.run_part(&queen));
-        self.run_other_parts(&queen, &unstarted, &rest);
+        // The other bees' parts as well, as long as the region has not been started.
+        for id in 1..bees {
+            self.start_if_long(&queen, &unstarted);
+            if unstarted.is_started() {
+                break;
+            }
+            // Relaxed: the start publishes it.
+            rest.begun.store(id + 1, Ordering::Relaxed);
+            self.run_part_of(id, &queen, &queen.own_group, queen.led_parts, |region| body.run_part(region));
+        }
         let is_poisoned = match unstarted.some_asleep.get() {
-            Some(some_asleep) => self.end_groups(queen_guard, &queen, body_fn, true, some_asleep),
+            Some(some_asleep) => self.end_groups(queen_guard, &queen, far_rest, some_asleep),
             None => self.end_unstarted(&queen),
         };
         abort_guard.disarm();
         if is_poisoned {
             self.end_poisoned_region(&queen);
-        }
-    }
-
-    /// Runs the other bees' parts as well, as long as the region has not been started.
-    fn run_other_parts<P: RegionBody>(
-        &self,
-        queen: &RegionContext<'_>,
-        unstarted: &Unstarted,
-        rest: &RestOfLoop<'_, P>,
-    ) {
-        for id in 1..queen.bees {
-            self.start_if_long(queen, unstarted);
-            if unstarted.is_started() {
-                return;
-            }
-            // Relaxed: the start publishes it.
-            rest.begun.store(id + 1, Ordering::Relaxed);
-            self.run_part_of(id, queen, queen.own_group(), queen.led_parts, |region| rest.body.run_part(region));
         }
     }
 
@@ -129,9 +118,9 @@ impl Team {
         // A forked child has none of the workers.
         self.policy().abort_if_forked();
         // SAFETY: the order lies on the stack of `run_region_if_long`, which has made `unstarted` and has not returned.
-        let &LateOrder { word, body_fn, rest } = unsafe { &*unstarted.order.cast() };
+        let &LateOrder { word, rest } = unsafe { &*unstarted.order.cast() };
         // SAFETY: the queen of an unstarted region holds the queen lock, and the rest of the loop is in its place.
-        let sleepers = unsafe { self.start_groups(region, word, body_fn, rest, true) };
+        let sleepers = unsafe { self.start_groups(region, word, rest) };
         unstarted.some_asleep.set(Some(sleepers.some_asleep));
     }
 

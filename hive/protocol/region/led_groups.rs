@@ -12,17 +12,15 @@
 //! `queen.rs` and `worker/main_loop.rs` call this at the start and the end of a region, `RegionContext` at each
 //! barrier.
 
-use std::array;
 use std::ops::Range;
 
 use crate::protocol::Team;
 use crate::protocol::region::barrier_word::{BarrierError, BaseCount, RegionEnd};
 use crate::protocol::region::group_part::{GroupPart, LedParts};
-use crate::protocol::region::groups::{Group, GroupBases};
+use crate::protocol::region::groups::MAX_NEAR_BEES;
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::shape::{MAX_LEVELS, Shape};
 use crate::protocol::region::stand_in::LentBody;
-use crate::protocol::region::start_line::StartLine;
 use crate::sync::{Event, EventKind};
 
 /// The groups that a bee leads, with the base counts of their barriers. A worker owns its own; the queen's is the value
@@ -30,16 +28,17 @@ use crate::sync::{Event, EventKind};
 pub(crate) struct LedGroups {
     /// The groups that the bee leads, the widest first. Empty if it leads none.
     groups: Range<u32>,
-    /// The base counts of each of these groups, in the same order. Written in every region, and therefore not on the
-    /// heap, where they might share a cache line with data that other bees read.
-    bases: [GroupBases; MAX_LEVELS],
+    /// The base counts of each of these groups, in the same order: those of its near barrier and of its far one. Only
+    /// the groups' leader has them, and publishes the one that a region needs in its `StartOrder`. Written in every
+    /// region, and therefore not on the heap, where they might share a cache line with data that other bees read.
+    bases: [[BaseCount; 2]; MAX_LEVELS],
 }
 
 impl LedGroups {
     /// The groups that `bee` leads in `shape`, with barriers that have not been used yet.
     pub(crate) fn new(shape: &Shape, bee: u32) -> Self {
         let groups = shape.led_groups(bee);
-        Self { bases: array::from_fn(|_| GroupBases::new()), groups }
+        Self { bases: [[BaseCount::FIRST; 2]; MAX_LEVELS], groups }
     }
 
     /// Whether the bee leads no group.
@@ -48,10 +47,11 @@ impl LedGroups {
         self.groups.is_empty()
     }
 
-    /// The base count for a region with `bees` bees in the group `group_id`, which the bee leads.
+    /// The base count for a region with `bees` bees in the group `group_id`, which the bee leads: that of the barrier
+    /// which [`Group::barrier`](crate::protocol::region::groups::Group::barrier) chooses.
     #[inline(always)]
     pub(crate) fn base_mut(&mut self, group_id: u32, bees: u32) -> &mut BaseCount {
-        self.bases[(group_id - self.groups.start) as usize].base_mut(bees)
+        &mut self.bases[(group_id - self.groups.start) as usize][usize::from(bees > MAX_NEAR_BEES)]
     }
 
     /// The parts that these groups have in a region that is about to begin, whose team has `bees` bees. Groups in which
@@ -59,10 +59,7 @@ impl LedGroups {
     /// widest one.
     pub(crate) fn parts<'c>(&mut self, team: &'c Team, bees: u32) -> LedParts<'c> {
         let groups = self.groups.clone();
-        let parts = groups.map(|group_id| GroupPart {
-            is_collected: true,
-            ..self.leader_part(team, group_id, team.group(group_id).start_line(), bees)
-        });
+        let parts = groups.map(|group_id| GroupPart { is_collected: true, ..self.leader_part(team, group_id, bees) });
         LedParts::new(parts.filter(|part| part.bees > 1))
     }
 
@@ -70,7 +67,7 @@ impl LedGroups {
     #[inline]
     pub(crate) fn queens_parts<'c>(&mut self, team: &'c Team, bees: u32) -> (GroupPart<'c>, LedParts<'c>) {
         // Most teams are all in one group. What comes after this would be slow where the processor has slept.
-        let root_group = self.leader_part(team, team.fixed.root_group, team.root_line(), bees);
+        let root_group = self.leader_part(team, team.fixed.root_group, bees);
         if root_group.bees == bees {
             return (root_group, LedParts::NONE);
         }
@@ -80,23 +77,25 @@ impl LedGroups {
     }
 
     /// The part that one of these groups has in a region whose team has `bees` bees, as a part that is not collected.
-    /// `start_line` is the group's start line.
     #[inline(always)]
-    pub(crate) fn leader_part<'c>(
-        &mut self,
-        team: &'c Team,
-        group_id: u32,
-        start_line: &'c StartLine,
-        bees: u32,
-    ) -> GroupPart<'c> {
+    pub(crate) fn leader_part<'c>(&mut self, team: &'c Team, group_id: u32, bees: u32) -> GroupPart<'c> {
+        let group = team.group(group_id);
         let part_bees = team.fixed.shape.count_within(group_id, bees);
         GroupPart {
             group_id,
             bees: part_bees,
             is_collected: false,
             base: *self.base_mut(group_id, part_bees),
-            barrier: team.group(group_id).barrier(start_line, part_bees),
+            barrier: group.barrier(group.start_line(), part_bees),
         }
+    }
+
+    /// Notes where the counts of a group's barrier stand, for the next region, and makes a broken barrier whole. The
+    /// bee of `region` leads the group, and all others have left it.
+    #[inline(always)]
+    pub(crate) fn finish(&mut self, region: &RegionContext<'_>, part: &GroupPart<'_>, end: RegionEnd) {
+        let view = part.view(region.barriers_passed());
+        *self.base_mut(part.group_id, part.bees) = part.barrier.finish_region(&view, end);
     }
 }
 
@@ -113,16 +112,10 @@ fn panic_on_mismatch(region: &RegionContext<'_>, barrier: u64) -> ! {
 }
 
 impl Team {
-    /// The part that a worker's own group, `group` with the id `group_id`, has in a region whose team has `bees` bees.
-    /// `base` is from the region's order.
-    pub(crate) fn worker_part<'c>(
-        &'c self,
-        group_id: u32,
-        group: &'c Group,
-        bees: u32,
-        base: BaseCount,
-    ) -> GroupPart<'c> {
-        let shape = &self.fixed.shape;
+    /// The part that a worker's own group has in a region whose team has `bees` bees. `base` is from the region's
+    /// order.
+    pub(crate) fn worker_part(&self, group_id: u32, bees: u32, base: BaseCount) -> GroupPart<'_> {
+        let (shape, group) = (&self.fixed.shape, self.group(group_id));
         let part_bees = shape.count_within(group_id, bees);
         let leader = shape.bees_of(group_id)[0];
         // Every leader but the queen represents its groups in a wider one. The queen's groups are collected too, except
@@ -159,7 +152,7 @@ impl Team {
     /// Arrives in the bee's own group and waits there. For a bee that leads no other group this is the whole barrier.
     #[inline(always)]
     fn wait_in_own_group(&self, region: &RegionContext<'_>) -> Result<(), BarrierError> {
-        let (own_group, view) = (region.own_group(), region.view());
+        let (own_group, view) = (&region.own_group, region.view());
         let is_poisoned = || self.poison.is_set_for(region.epoch);
         own_group.barrier.wait(
             &view,
@@ -240,7 +233,7 @@ impl Team {
         // The narrowest group ends first, because in a wider one the other bees exit only after groups of their own.
         for part in region.led_parts.iter().rev() {
             let end = self.wait_for_group(region, part, some_asleep, body);
-            self.finish_group(led_groups, region, part, end);
+            led_groups.finish(region, part, end);
         }
     }
 }

@@ -54,70 +54,52 @@ impl Deref for LineChoice {
     }
 }
 
-/// The queen's side of the calibration on one line.
-pub(crate) struct CalibratingQueen<'s> {
-    start_line: &'s StartLine,
-    /// The counts of the line's barrier at the beginning of the next region.
-    base: BaseCount,
-}
-
-impl<'s> CalibratingQueen<'s> {
-    pub(crate) fn new(start_line: &'s StartLine) -> Self {
-        Self { start_line, base: BaseCount::first() }
-    }
-
-    /// Runs a region of two bees, with an empty body. Calls `keep_polling` after each poll that finds the region not
-    /// ended. If that returns false, gives up and returns `None`; no other region may be run on the line then.
-    #[expect(unsafe_code, reason = "publishes an order")]
-    pub(crate) fn run_region(&mut self, mut keep_polling: impl FnMut() -> bool) -> Option<()> {
-        // SAFETY: this thread is the leader of the two: no other thread publishes on this line. The worker has exited
-        // from the last region, because the loop below waited for that.
-        unsafe {
-            self.start_line
-                .publish(self.start_line.load().next(2), StartOrder { body_fn: BodyFn::unset(), base: self.base })
-        };
-        let view = View { bees: 2, is_collected: false, base: self.base, barriers_passed: 0 };
-        while !self.start_line.near_barrier.has_ended(&view) {
-            if !keep_polling() {
-                return None;
-            }
+/// The queen's side of a calibration: runs a region of two bees on this line, with an empty body. `base`: the counts of
+/// the line's barrier, which the last region has left there. Calls `keep_polling` after each poll that finds the region
+/// not ended. If that returns false, gives up and returns `None`; no other region may be run on the line then.
+#[expect(unsafe_code, reason = "publishes an order")]
+pub(crate) fn lead_region(
+    start_line: &StartLine,
+    base: &mut BaseCount,
+    mut keep_polling: impl FnMut() -> bool,
+) -> Option<()> {
+    let order = StartOrder { body_fn: BodyFn::unset(), base: *base };
+    // SAFETY: this thread is the leader of the two: no other thread publishes on this line. The worker has exited from
+    // the last region, because the loop below waited for that.
+    unsafe { start_line.publish(start_line.load().next(2), order) };
+    let view = View { bees: 2, is_collected: false, base: *base, barriers_passed: 0 };
+    while !start_line.near_barrier.has_ended(&view) {
+        if !keep_polling() {
+            return None;
         }
-        self.base = self.start_line.near_barrier.finish_region(&view, RegionEnd::Clean);
-        Some(())
     }
+    *base = start_line.near_barrier.finish_region(&view, RegionEnd::Clean);
+    Some(())
 }
 
-/// The worker's side of the calibration on one line.
-pub(crate) struct CalibratingWorker<'s> {
-    start_line: &'s StartLine,
-    /// The epoch of the last region that this worker has run; 0 if none.
-    last_epoch: u64,
-}
-
-impl<'s> CalibratingWorker<'s> {
-    pub(crate) fn new(start_line: &'s StartLine) -> Self {
-        Self { start_line, last_epoch: 0 }
-    }
-
-    /// Waits for the next region and exits from it. Calls `keep_polling` after each poll that finds no new region. If
-    /// that returns false, gives up and returns `None`.
-    #[expect(unsafe_code, reason = "reads the order")]
-    pub(crate) fn run_region(&mut self, mut keep_polling: impl FnMut() -> bool) -> Option<()> {
-        let mut word = self.start_line.load();
-        while !word.includes(1, self.last_epoch) {
-            if !keep_polling() {
-                return None;
-            }
-            word = self.start_line.load();
+/// The worker's side of it: waits for the next region on this line and exits from it. `last_epoch`: the epoch of the
+/// last region that this worker has run; 0 if none. Calls `keep_polling` after each poll that finds no new region. If
+/// that returns false, gives up and returns `None`.
+#[expect(unsafe_code, reason = "reads the order")]
+pub(crate) fn follow_region(
+    start_line: &StartLine,
+    last_epoch: &mut u64,
+    mut keep_polling: impl FnMut() -> bool,
+) -> Option<()> {
+    let mut word = start_line.load();
+    while !word.includes(1, *last_epoch) {
+        if !keep_polling() {
+            return None;
         }
-        self.last_epoch = word.epoch();
-        // The order is read as in a region, although there is nothing to run.
-        // SAFETY: the word just read includes this worker, bee 1, which exits below.
-        black_box(unsafe { self.start_line.order() });
-        // The queen polls and never blocks here, so there is no bee to wake.
-        let _ = self.start_line.near_barrier.exit();
-        Some(())
+        word = start_line.load();
     }
+    *last_epoch = word.epoch();
+    // The order is read as in a region, although there is nothing to run.
+    // SAFETY: the word just read includes this worker, bee 1, which exits below.
+    black_box(unsafe { start_line.order() });
+    // The queen polls and never blocks here, so there is no bee to wake.
+    let _ = start_line.near_barrier.exit();
+    Some(())
 }
 
 #[cfg(test)]
@@ -129,11 +111,11 @@ mod tests {
         let choice = LineChoice::new(2);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let mut worker = CalibratingWorker::new(&choice.lines()[1]);
-                (0..100).for_each(|_| worker.run_region(|| true).unwrap());
+                let mut last_epoch = 0;
+                (0..100).for_each(|_| follow_region(&choice.lines()[1], &mut last_epoch, || true).unwrap());
             });
-            let mut queen = CalibratingQueen::new(&choice.lines()[1]);
-            (0..100).for_each(|_| queen.run_region(|| true).unwrap());
+            let mut base = BaseCount::FIRST;
+            (0..100).for_each(|_| lead_region(&choice.lines()[1], &mut base, || true).unwrap());
         });
         assert_eq!(choice.lines()[1].load().epoch(), 100);
         assert_eq!(choice.choose(1).load().epoch(), 0);
@@ -142,8 +124,8 @@ mod tests {
     #[test]
     fn a_region_without_a_worker_is_given_up() {
         let choice = LineChoice::new(1);
-        let mut polls = 0;
-        let ended = CalibratingQueen::new(&choice).run_region(|| {
+        let (mut base, mut polls) = (BaseCount::FIRST, 0);
+        let ended = lead_region(&choice, &mut base, || {
             polls += 1;
             polls < 10
         });

@@ -37,7 +37,7 @@ impl RegionBody for PartsInTurn<'_> {
             // The caller alone, which does the whole loop as the only bee of its team.
             return (self.run_part)(region);
         }
-        let (team, own_group) = (region.team, *region.own_group());
+        let (team, own_group) = (region.team, region.own_group);
         let runner = RegionContext::new(team, region.runner, self.parts, region.epoch, own_group);
         let run_part = |id| {
             region.start_if_long();

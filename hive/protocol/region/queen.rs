@@ -1,24 +1,21 @@
 //! The queen's side of a region: she starts the team, runs the body herself, and waits until all workers have left.
 //!
 //! `pool/regions.rs` calls `Team::run_region` on the thread that holds the queen lock. The workers' side is
-//! `worker/main_loop.rs`; a worker that leads groups uses `start_led_groups` and `finish_group` from here. Waking
-//! the workers of a team that are asleep is in `worker/wake.rs`.
+//! `worker/main_loop.rs`; a worker that leads groups uses `start_led_groups` from here. Waking the workers of a team
+//! that are asleep is in `worker/wake.rs`.
 //!
 //! The steps and their proofs are in `docs/start.md`, and for teams of several groups in `docs/shape.md`.
 
-use std::ptr;
-
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::region::barrier_word::RegionEnd;
-use crate::protocol::region::body::{BodyFn, RegionBody};
-use crate::protocol::region::group_part::{GroupPart, LedParts};
-use crate::protocol::region::led_groups::LedGroups;
+use crate::protocol::region::body::{BodyFn, FarBody, RegionBody};
+use crate::protocol::region::group_part::LedParts;
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::stand_in::LentBody;
 use crate::protocol::region::start_line::{StartOrder, StartWord};
 use crate::protocol::worker::wake::Sleepers;
 use crate::protocol::{QueenGuard, Team};
-use crate::sync::{Counter, Event, EventKind, PartTime};
+use crate::sync::{Counter, Event, EventKind, Ordering, PartTime};
 
 /// A body as it is when its region starts. Code off the shortest path takes a `dyn StartBody`: a program has that code
 /// once, and not once for each of its loops. The body itself travels to the workers all the same, not its address.
@@ -74,13 +71,13 @@ impl Team {
     fn run_region_of<P: RegionBody>(&self, must_time: bool, queen_guard: &mut QueenGuard<'_>, bees: u32, body: &mut P) {
         debug_assert!(bees > 1, "a team of one meets nobody");
         let start_line = self.root_line();
-        let own_group = queen_guard.leader_part(self, self.fixed.root_group, start_line, bees);
-        let runs_anywhere = body.runs_anywhere();
+        let own_group = queen_guard.led_groups.leader_part(self, self.fixed.root_group, bees);
         // Most teams are all in one group. This function is for those.
         if own_group.bees < bees {
-            let (body_fn, body) = (self.body_fn_in_mode_of::<&P>(queen_guard), ptr::from_ref(body).cast());
-            return self.run_region_in_groups(must_time, queen_guard, bees, body_fn, body, runs_anywhere);
+            let body = FarBody::new(self.body_fn_in_mode_of::<&P>(queen_guard), body);
+            return self.run_region_in_groups(must_time, queen_guard, bees, body);
         }
+        let runs_anywhere = body.runs_anywhere();
         let body_fn = self.body_fn_in_mode_of::<P>(queen_guard);
         let abort_guard = AbortOnUnwind::new("between the start of a region and its end");
         let closure_cell = &start_line.closure_cell;
@@ -112,7 +109,7 @@ impl Team {
         let lent_body = runs_anywhere.then(|| unsafe { LentBody::new(BodyFn::of::<P>(), closure_cell) });
         let end = self.wait_for_group(&queen, &own_group, some_asleep, lent_body);
         drop(stored);
-        self.finish_group(queen_guard, &queen, &own_group, end);
+        queen_guard.led_groups.finish(&queen, &own_group, end);
         self.set_activity(0, || Event::end(EventKind::Region));
         // No worker uses her stack any more, so a panic of the region may now unwind it.
         abort_guard.disarm();
@@ -121,38 +118,28 @@ impl Team {
         }
     }
 
-    /// The same for a team that is spread over several groups. `body_fn` runs a reference to the body, and `body` is
-    /// the address of that body. `runs_anywhere`: whether its parts may run on any bee's thread.
+    /// The same for a team that is spread over several groups.
     // Kept out of line: inlined, it would take registers from `run_region`, which is the common case.
     #[inline(never)]
     #[expect(unsafe_code, reason = "runs the body by its address")]
-    fn run_region_in_groups(
-        &self,
-        must_time: bool,
-        queen_guard: &mut QueenGuard<'_>,
-        bees: u32,
-        body_fn: BodyFn,
-        body: *const (),
-        runs_anywhere: bool,
-    ) {
+    fn run_region_in_groups(&self, must_time: bool, queen_guard: &mut QueenGuard<'_>, bees: u32, body: FarBody) {
         let abort_guard = AbortOnUnwind::new("between the start of a region of several groups and its end");
-        let (own_group, led_parts) = queen_guard.queens_parts(self, bees);
+        let (own_group, led_parts) = queen_guard.led_groups.queens_parts(self, bees);
         let word = self.region_word().next(bees);
         let queen = RegionContext::new(self, 0, bees, word.epoch(), own_group).with_led_parts(&led_parts);
         // SAFETY: the body stays where it is until the region has ended, and the caller holds the queen lock.
-        let Sleepers { some_asleep, is_timed } =
-            unsafe { self.start_groups(&queen, word, body_fn, body, runs_anywhere) };
+        let Sleepers { some_asleep, is_timed } = unsafe { self.start_groups(&queen, word, body) };
         self.panics.begin_region(word.epoch());
         self.slot(0).counters.increment(Counter::Regions);
         self.set_activity(0, || Event::begin(EventKind::Region));
         let cold_part = self.cold_parts.begin_if(is_timed | must_time);
         // SAFETY: `body_fn` was made for the reference that is stored in the root line's cell, and the reference stays
         // there until the region has ended.
-        self.run_catching_panic(&queen, || unsafe { body_fn.run(&self.root_line().closure_cell, &queen) });
+        self.run_catching_panic(&queen, || unsafe { body.body_fn.run(&self.root_line().closure_cell, &queen) });
         if let Some(part) = self.cold_parts.end(cold_part) {
-            self.end_cold_part(&queen, body_fn, runs_anywhere, part);
+            self.end_cold_part(&queen, body.body_fn, body.runs_anywhere, part);
         }
-        let is_poisoned = self.end_groups(queen_guard, &queen, body_fn, runs_anywhere, some_asleep);
+        let is_poisoned = self.end_groups(queen_guard, &queen, body, some_asleep);
         abort_guard.disarm();
         if is_poisoned {
             self.end_poisoned_region(&queen);
@@ -163,29 +150,23 @@ impl Team {
     /// sleep there. Workers that lead further groups start these themselves: `start_led_groups`.
     ///
     /// `queen`: the context of the part that she is running now. It is her own, or one in a worker's name if the loop
-    /// is started late (`late_start.rs`); it has her groups in any case. The others: as for `run_region_in_groups`.
+    /// is started late (`late_start.rs`); it has her groups in any case.
     ///
     /// # Safety
-    /// The calling thread holds the queen lock. `body_fn` runs a reference to what is at the address `body`, which
-    /// stays there until the region has ended.
+    /// The calling thread holds the queen lock. The body stays where it is until the region has ended.
     #[expect(unsafe_code, reason = "tells the team where the caller's part is")]
-    pub(crate) unsafe fn start_groups(
-        &self,
-        queen: &RegionContext<'_>,
-        word: StartWord,
-        body_fn: BodyFn,
-        body: *const (),
-        runs_anywhere: bool,
-    ) -> Sleepers {
+    pub(crate) unsafe fn start_groups(&self, queen: &RegionContext<'_>, word: StartWord, body: FarBody) -> Sleepers {
+        let FarBody { body_fn, address, runs_anywhere } = body;
         if runs_anywhere {
             // Before the start: the workers that lead groups ask this, to know whether they may stand in for others.
-            self.last_loop.set(word.epoch());
+            // Relaxed: the start word publishes it.
+            self.last_loop.store(word.epoch(), Ordering::Relaxed);
         }
-        let parts = [queen.own_group()].into_iter().chain(queen.led_parts.iter());
+        let parts = [&queen.own_group].into_iter().chain(queen.led_parts.iter());
         for part in parts.clone() {
             let start_line = self.group(part.group_id).start_line();
             // SAFETY: no region is running, and each earlier queen has taken her closure back.
-            unsafe { start_line.closure_cell.store_pointer(body) };
+            unsafe { start_line.closure_cell.store_pointer(address) };
             // SAFETY: the caller holds the queen lock, and each queen before her kept it until all workers of her team
             // had left.
             unsafe { start_line.publish(word, StartOrder { body_fn, base: part.base }) };
@@ -200,43 +181,29 @@ impl Team {
         &self,
         queen_guard: &mut QueenGuard<'_>,
         queen: &RegionContext<'_>,
-        body_fn: BodyFn,
-        runs_anywhere: bool,
+        body: FarBody,
         some_asleep: bool,
     ) -> bool {
         self.set_activity(0, || Event::begin(EventKind::QueenWait));
         // SAFETY: the body stays where it is until the region has ended.
-        let lent_body = runs_anywhere.then(|| unsafe { LentBody::new(body_fn, &self.root_line().closure_cell) });
-        self.finish_led_groups(queen_guard, queen, some_asleep, lent_body);
+        let lend = || unsafe { LentBody::new(body.body_fn, &self.root_line().closure_cell) };
+        let lent_body = body.runs_anywhere.then(lend);
+        self.finish_led_groups(&mut queen_guard.led_groups, queen, some_asleep, lent_body);
         // The widest group comes last: the leaders in it leave it only after they have waited for their own groups. So
         // who has poisoned the region, in whatever group, has done so before.
-        let end = self.wait_for_group(queen, queen.own_group(), some_asleep, lent_body);
-        self.finish_group(queen_guard, queen, queen.own_group(), end);
+        let end = self.wait_for_group(queen, &queen.own_group, some_asleep, lent_body);
+        queen_guard.led_groups.finish(queen, &queen.own_group, end);
         self.set_activity(0, || Event::end(EventKind::Region));
         end == RegionEnd::Poisoned
     }
 
     /// Called when the queen's part of a region has ended in which a worker was asleep. Records how long it has taken,
-    /// unless the region is a loop. The other arguments: as for `run_region_in_groups`.
+    /// unless the region is a loop.
     #[cold]
     fn end_cold_part(&self, queen: &RegionContext<'_>, body_fn: BodyFn, runs_anywhere: bool, part: PartTime) {
         if !runs_anywhere {
             self.cold_parts.record(body_fn.hash(), part.work(queen.barriers_passed() > 0));
         }
-    }
-
-    /// Notes where the counts of a group's barrier stand, for the next region, and makes a broken barrier whole. The
-    /// calling bee leads the group, and all others have left it.
-    #[inline(always)]
-    pub(crate) fn finish_group(
-        &self,
-        led_groups: &mut LedGroups,
-        region: &RegionContext<'_>,
-        part: &GroupPart<'_>,
-        end: RegionEnd,
-    ) {
-        let view = part.view(region.barriers_passed());
-        *led_groups.base_mut(part.group_id, part.bees) = part.barrier.finish_region(&view, end);
     }
 
     /// Passes the region of `word`, which includes the calling worker, on to the groups that it leads. `from_group` is

@@ -45,7 +45,7 @@ pub(crate) struct RegionContext<'c> {
     /// of one have 0, since they have no start word.
     pub(crate) epoch: u64,
     /// The part of the team in this bee's own group, whose barrier it waits at.
-    own_group: GroupPart<'c>,
+    pub(crate) own_group: GroupPart<'c>,
     /// The parts of the team in the groups that this bee leads. Most bees lead none.
     pub(crate) led_parts: &'c LedParts<'c>,
     /// How many barriers the bee has passed in this region.
@@ -96,7 +96,7 @@ impl<'c> RegionContext<'c> {
             group_id: 0,
             bees: 1,
             is_collected: false,
-            base: BaseCount::first(),
+            base: BaseCount::FIRST,
             barrier: &team.fixed.no_barrier,
         };
         Self::new(team, 0, 1, 0, own_group)
@@ -161,12 +161,6 @@ impl<'c> RegionContext<'c> {
         self.resize_at_region_end.get() == 0
     }
 
-    /// The part of the team in the bee's own group.
-    #[inline(always)]
-    pub(crate) fn own_group(&self) -> &GroupPart<'c> {
-        &self.own_group
-    }
-
     /// What the bee needs in order to read the word of its own group's barrier.
     #[inline(always)]
     pub(crate) fn view(&self) -> View {
@@ -196,7 +190,7 @@ impl<'c> RegionContext<'c> {
     /// called between two chunks of a loop whose chunks are handed out at run time: what is left is then shared out.
     #[inline(always)]
     pub(crate) fn start_if_long(&self) {
-        if let Some(unstarted) = self.led_parts.unstarted() {
+        if let Some(unstarted) = self.led_parts.unstarted {
             self.team.start_if_long(self, unstarted);
         }
     }
@@ -240,21 +234,21 @@ impl<'c> RegionContext<'c> {
     /// If another bee has panicked, this bee unwinds out of the region as a consequence of that panic. In a destructor
     /// where it [may not unwind](Self::may_unwind), it returns instead, although `condition` does not hold.
     #[inline]
-    pub(crate) fn wait_until(&self, mut condition: impl FnMut() -> bool) {
-        if !condition() {
-            self.wait(&mut self.napping_spinner(1), condition, || {}, self.look_after_others());
-        }
+    pub(crate) fn wait_until(&self, condition: impl FnMut() -> bool) {
+        self.wait_in_row(1, condition, || {});
     }
 
-    /// Does the same where all bees of the team may wait in a row, each for the one before. Calls `after_nap` after
+    /// Does the same where up to `row` bees may wait in a row, each for the one before: see
+    /// `WaitPolicy::napping_spinner`. Calls `after_nap` after
     /// each nap, before the condition is polled again.
     ///
     /// # Panics
     /// As [`wait_until`](Self::wait_until).
     #[inline]
-    pub(crate) fn wait_in_row(&self, mut condition: impl FnMut() -> bool, after_nap: impl FnMut()) {
+    pub(crate) fn wait_in_row(&self, row: u32, mut condition: impl FnMut() -> bool, after_nap: impl FnMut()) {
         if !condition() {
-            self.wait(&mut self.napping_spinner(self.bees), condition, after_nap, self.look_after_others());
+            let look_after = self.team.look_after_others(self.runner, &self.own_group);
+            self.wait(&mut self.team.policy().napping_spinner(row), condition, after_nap, look_after);
         }
     }
 
@@ -271,53 +265,22 @@ impl<'c> RegionContext<'c> {
         }
     }
 
-    /// The spinner for such a wait: see `WaitPolicy::napping_spinner`.
-    #[inline(always)]
-    pub(crate) fn napping_spinner(&self, row: u32) -> NappingSpinner<'c> {
-        self.team.policy().napping_spinner(row)
-    }
-
-    fn look_after_others(&self) -> impl FnMut(Duration) {
-        self.team.look_after_others(self.runner, self.own_group())
-    }
-
     #[inline]
     fn wait(
-        &self,
-        spinner: &mut NappingSpinner<'_>,
-        condition: impl FnMut() -> bool,
-        after_nap: impl FnMut(),
-        look_after: impl FnMut(Duration),
-    ) {
-        self.log(|| Event::begin(EventKind::Wait));
-        let outcome = self.poll_until(spinner, condition, after_nap, look_after);
-        self.log(|| Event::end(EventKind::Wait));
-        if let Err(error) = outcome {
-            self.leave_broken_barrier(error);
-        }
-    }
-
-    /// Writes an entry to the log of the bee whose thread this is. A team of one writes none: its bee has the id of the
-    /// queen, and the log of bee 0 belongs to the thread that holds the queen lock, which may be writing to it.
-    fn log(&self, event: impl FnOnce() -> Event) {
-        if self.bees > 1 {
-            self.team.log(self.runner, event);
-        }
-    }
-
-    #[inline]
-    fn poll_until(
         &self,
         spinner: &mut NappingSpinner<'_>,
         mut condition: impl FnMut() -> bool,
         mut after_nap: impl FnMut(),
         mut look_after: impl FnMut(Duration),
-    ) -> Result<(), BarrierError> {
+    ) {
+        self.log(|| Event::begin(EventKind::Wait));
+        let mut is_poisoned = false;
         // Several polls of the condition come before each check of the poison and of the spin time, because the
         // condition is often a hand-over from bee to bee, which every extra step delays.
         while !(0..POLLS_BETWEEN_CHECKS).any(|_| poll_condition(&mut condition)) {
-            if self.team.poison.is_set_for(self.epoch) {
-                return Err(BarrierError::Poisoned);
+            is_poisoned = self.team.poison.is_set_for(self.epoch);
+            if is_poisoned {
+                break;
             }
             // The bee that makes the condition true does not know who waits for it, so it could wake nobody. Therefore
             // a waiter that has polled for long does not block, but naps.
@@ -327,7 +290,18 @@ impl<'c> RegionContext<'c> {
                 look_after(waited);
             }
         }
-        Ok(())
+        self.log(|| Event::end(EventKind::Wait));
+        if is_poisoned {
+            self.leave_broken_barrier(BarrierError::Poisoned);
+        }
+    }
+
+    /// Writes an entry to the log of the bee whose thread this is. A team of one writes none: its bee has the id of the
+    /// queen, and the log of bee 0 belongs to the thread that holds the queen lock, which may be writing to it.
+    fn log(&self, event: impl FnOnce() -> Event) {
+        if self.bees > 1 {
+            self.team.log(self.runner, event);
+        }
     }
 
     #[cold]

@@ -10,57 +10,23 @@
 //! read it after a region: it relies on the body to leave the mode as it was, and looks only where it has waited
 //! (`worker/main_loop.rs`).
 
-use std::ops::{Deref, DerefMut};
-
 use crate::protocol::Team;
 use crate::protocol::region::body::{BodyFn, RegionBody};
 use crate::protocol::region::led_groups::LedGroups;
 use crate::protocol::region::queen_lock::QueenLockGuard;
-use crate::sync::{AtomicU32, FloatMode, Ordering};
+use crate::sync::{FloatMode, Ordering};
 
 /// The queen lock, held: the thread that has this is the queen. With it goes the mode that she was in before.
 pub(crate) struct QueenGuard<'c> {
-    led_groups: QueenLockGuard<'c, LedGroups>,
-    mode: FloatMode,
+    pub(crate) led_groups: QueenLockGuard<'c, LedGroups>,
+    pub(crate) mode: FloatMode,
 }
 
-impl<'c> QueenGuard<'c> {
-    /// `mode`: that of the calling thread.
-    #[inline(always)]
-    pub(crate) fn new(led_groups: QueenLockGuard<'c, LedGroups>, mode: FloatMode) -> Self {
-        Self { led_groups, mode }
-    }
-
+impl QueenGuard<'_> {
     /// For a queen who has run tasks since she took the lock: one of them may start a region in a mode of its own.
     pub(crate) fn in_present_mode(&mut self) -> &mut Self {
         self.mode = FloatMode::current();
         self
-    }
-}
-
-impl Deref for QueenGuard<'_> {
-    type Target = LedGroups;
-
-    #[inline(always)]
-    fn deref(&self) -> &LedGroups {
-        &self.led_groups
-    }
-}
-
-impl DerefMut for QueenGuard<'_> {
-    #[inline(always)]
-    fn deref_mut(&mut self) -> &mut LedGroups {
-        &mut self.led_groups
-    }
-}
-
-/// The mode of the last region that was started in another mode than that of its team.
-pub(crate) struct RegionMode(AtomicU32);
-
-impl RegionMode {
-    /// `mode`: that of the team.
-    pub(crate) fn new(mode: FloatMode) -> Self {
-        Self(AtomicU32::new(mode.bits()))
     }
 }
 
@@ -76,14 +42,14 @@ impl Team {
     #[cold]
     fn body_fn_in<P: RegionBody>(&self, mode: FloatMode) -> BodyFn {
         // Relaxed: the start word publishes it.
-        self.region_mode.0.store(mode.bits(), Ordering::Relaxed);
+        self.region_mode.store(mode.bits(), Ordering::Relaxed);
         BodyFn::in_region_mode::<P>()
     }
 
     /// Puts the calling bee in the mode of the region that it is in, until the result is dropped.
     pub(crate) fn enter_region_mode(&self) -> impl Drop + use<> {
         // Relaxed: the calling bee has read the start word. A queen writes again only when it has left the region.
-        FloatMode::from_bits(self.region_mode.0.load(Ordering::Relaxed)).enter()
+        FloatMode::from_bits(self.region_mode.load(Ordering::Relaxed)).enter()
     }
 
     /// Puts the calling worker back into the mode of the team, in which it begins each task, if a start handler, a

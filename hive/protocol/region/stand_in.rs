@@ -14,7 +14,7 @@ use crate::protocol::region::body::BodyFn;
 use crate::protocol::region::closure_cell::ClosureCell;
 use crate::protocol::region::group_part::{GroupPart, LedParts};
 use crate::protocol::region::region_context::RegionContext;
-use crate::sync::{AtomicU64, Counter, Event, EventKind, HelpOfLoop, Ordering, nanos, try_heavy_fence};
+use crate::sync::{Counter, Event, EventKind, HelpOfLoop, nanos, try_heavy_fence};
 
 /// What to run in the name of those that are away.
 #[derive(Clone, Copy)]
@@ -37,28 +37,6 @@ impl<'l> LentBody<'l> {
     fn run(self, region: &RegionContext<'_>) {
         // SAFETY: whoever made this promised that the body is there.
         unsafe { self.body_fn.run(self.closure_cell, region) }
-    }
-}
-
-/// In a team of several groups: the epoch of the last region whose parts may run on any bee's thread. The queen writes
-/// it before she starts such a region. (In a team of one group she alone has to know, and knows it by the body's type.)
-pub(crate) struct LastLoop(AtomicU64);
-
-impl LastLoop {
-    pub(crate) fn new() -> Self {
-        Self(AtomicU64::new(u64::MAX))
-    }
-
-    /// Says that the region of `epoch`, which is about to start, is one whose parts may run on any bee's thread.
-    pub(crate) fn set(&self, epoch: u64) {
-        // Relaxed: the start word publishes it.
-        self.0.store(epoch, Ordering::Relaxed);
-    }
-
-    /// Whether the region of `epoch`, which the calling bee is in, is such a region.
-    pub(crate) fn is(&self, epoch: u64) -> bool {
-        // Relaxed: the calling bee has read the start word. The queen writes again only when it has left the region.
-        self.0.load(Ordering::Relaxed) == epoch
     }
 }
 

@@ -111,7 +111,7 @@ unsafe impl Sync for StartLine {}
 
 impl StartLine {
     pub(crate) fn new() -> Self {
-        let order = StartOrder { body_fn: BodyFn::unset(), base: BaseCount::first() };
+        let order = StartOrder { body_fn: BodyFn::unset(), base: BaseCount::FIRST };
         Self {
             word: AtomicU64::new(0),
             near_barrier: Barrier::new(),

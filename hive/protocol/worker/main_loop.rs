@@ -18,7 +18,7 @@ use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::protocol::worker::ran_part::RanPart;
 use crate::protocol::worker::slot::{Slot, SlotState};
-use crate::sync::{BackOff, Counter, Event, EventKind, PollTime, TimedWait};
+use crate::sync::{BackOff, Counter, Event, EventKind, Ordering, PollTime, TimedWait};
 
 /// A worker at work: bee `id` of the team, on a thread of its own.
 pub(crate) struct Worker<'h, 'c> {
@@ -272,7 +272,7 @@ impl<'h, 'c> Worker<'h, 'c> {
     fn run_region_in_groups(&mut self, word: StartWord, order: StartOrder) -> RanPart {
         let (team, bees) = (self.team, word.bees());
         // The part of the team that is in this worker's own group.
-        let own_part = team.worker_part(self.group_id, self.group, bees, order.base);
+        let own_part = team.worker_part(self.group_id, bees, order.base);
         let context = RegionContext::new(team, self.id, bees, word.epoch(), own_part);
         // A worker that leads no group has nobody to start or to wait for.
         if self.led_groups.is_empty() {
@@ -292,7 +292,9 @@ impl<'h, 'c> Worker<'h, 'c> {
         // all.
         // SAFETY: the body is there until the region has ended, and this worker arrives at its end only below.
         let lent_body = unsafe { LentBody::new(order.body_fn, &self.start_line.closure_cell) };
-        let lent_body = team.last_loop.is(word.epoch()).then_some(lent_body);
+        // Relaxed: this worker has read the start word. The queen writes again only when it has left the region.
+        let is_loop = team.last_loop.load(Ordering::Relaxed) == word.epoch();
+        let lent_body = is_loop.then_some(lent_body);
         team.finish_led_groups(&mut self.led_groups, &context, had_sleepers, lent_body);
         team.arrive_at_end(&own_part, &context);
         abort_guard.disarm();

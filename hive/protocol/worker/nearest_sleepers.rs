@@ -8,62 +8,42 @@
 use std::iter;
 
 use crate::protocol::neighbours::Neighbours;
-use crate::protocol::worker::occupancy::{MaybeAsleep, Occupancy};
+use crate::protocol::worker::occupancy::TRACKED_BEES;
 
-/// An iterator over the ids of these bees, each of which has a bit.
-pub(crate) struct NearestSleepers<'n> {
-    neighbours: &'n Neighbours,
-    /// The bee from which distances are counted. It is the first of all if it may be asleep itself: a thread from
-    /// outside wakes bees in the name of the queen, who may be asleep.
-    bee: u32,
-    /// The bees that have not been listed yet.
-    asleep: MaybeAsleep,
-}
-
-impl<'n> NearestSleepers<'n> {
-    /// Those among the bees up to `last` that `occupancy` says now. The caller knows that these have been hired. A
-    /// worker that is being hired meanwhile may be asleep as well, but nothing says that the caller sees its slot.
-    #[inline(always)]
-    pub(crate) fn new(occupancy: &Occupancy, neighbours: &'n Neighbours, bee: u32, last: u32) -> Self {
-        Self { neighbours, bee, asleep: occupancy.maybe_asleep().up_to(last) }
-    }
-}
-
-impl Iterator for NearestSleepers<'_> {
-    type Item = u32;
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<u32> {
-        let nearest = self.neighbours.nearest_of(self.bee, self.asleep.bits())?;
-        self.asleep.remove(nearest);
+/// The bees of `asleep` up to `last`, each of which has a bit: the nearest to `bee` first. `bee` is the first of all if
+/// it may be asleep itself: a thread from outside wakes bees in the name of the queen, who may be asleep.
+///
+/// The caller knows that the bees up to `last` have been hired. A worker that is being hired meanwhile may be asleep as
+/// well, but nothing says that the caller sees its slot.
+#[inline(always)]
+pub(crate) fn nearest_of_few(neighbours: &Neighbours, bee: u32, last: u32, asleep: u64) -> impl Iterator<Item = u32> {
+    let mut asleep = asleep & (u64::MAX >> (TRACKED_BEES - 1 - last));
+    iter::from_fn(move || {
+        let nearest = neighbours.nearest_of(bee, asleep)?;
+        asleep &= !(1 << nearest);
         Some(nearest)
-    }
+    })
 }
 
-/// The same in a hive some of whose bees have no bit. Each of those is listed.
-pub(crate) fn nearest_of_many(
-    occupancy: &Occupancy,
-    neighbours: &Neighbours,
-    bee: u32,
-    last: u32,
-) -> impl Iterator<Item = u32> {
-    let asleep = occupancy.maybe_asleep();
+/// The same in a hive some of whose bees have no bit in `asleep`. Each of those is listed.
+pub(crate) fn nearest_of_many(neighbours: &Neighbours, bee: u32, last: u32, asleep: u64) -> impl Iterator<Item = u32> {
     let others = neighbours.by_distance(bee, last).map(|(id, _)| id);
-    iter::once(bee).chain(others).filter(move |id| asleep.includes(*id))
+    iter::once(bee).chain(others).filter(move |id| *id >= TRACKED_BEES || asleep & (1 << id) != 0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::worker::occupancy::Occupancy;
 
     fn listed(occupancy: &Occupancy, bee: u32, last: u32) -> Vec<u32> {
         // Pairs of bees have a core in common.
         let locations: Vec<_> = (0..=last).map(|id| [Some(id as usize / 2), None, None]).collect();
         let neighbours = Neighbours::new(&locations);
-        if MaybeAsleep::have_bits(last) {
-            NearestSleepers::new(occupancy, &neighbours, bee, last).collect()
+        if last < TRACKED_BEES {
+            nearest_of_few(&neighbours, bee, last, occupancy.maybe_asleep()).collect()
         } else {
-            nearest_of_many(occupancy, &neighbours, bee, last).collect()
+            nearest_of_many(&neighbours, bee, last, occupancy.maybe_asleep()).collect()
         }
     }
 

@@ -3,8 +3,6 @@
 //! says which bees are, because the sleepers need not be in that team. Whoever has tasks to be run looks there for bees
 //! to wake. The steps and the proof are in `docs/resize.md` and `docs/sleep.md`.
 
-use crossbeam_utils::CachePadded;
-
 use crate::sync::{AtomicU64, Ordering};
 
 /// A value of the first word.
@@ -42,11 +40,10 @@ impl OccupancyCounts {
     }
 }
 
-/// Both words, in one cache line. They change when the hive is resized and when bees fall asleep or are woken. In
-/// regions that follow one another closely the queen only reads the first, and the second if some bee is asleep.
-pub(crate) struct Occupancy(CachePadded<OccupancyWords>);
-
-struct OccupancyWords {
+/// Both words; a team has them in one cache line. They change when the hive is resized and when bees fall asleep or are
+/// woken. In regions that follow one another closely the queen only reads the first, and the second if some bee is
+/// asleep.
+pub(crate) struct Occupancy {
     /// An `OccupancyCounts`.
     counts: AtomicU64,
     /// One bit for each of the first `TRACKED_BEES` bees: whether it is ASLEEP, or about to be.
@@ -54,51 +51,17 @@ struct OccupancyWords {
 }
 
 /// How many bees have a bit in `asleep_bits`.
-const TRACKED_BEES: u32 = u64::BITS;
+pub(crate) const TRACKED_BEES: u32 = u64::BITS;
 
 /// The bit of a bee, or no bit for a bee that has none.
 fn bit(bee: u32) -> u64 {
     if bee < TRACKED_BEES { 1 << bee } else { 0 }
 }
 
-/// The bees that may be asleep.
-#[derive(Clone, Copy)]
-pub(crate) struct MaybeAsleep(u64);
-
-impl MaybeAsleep {
-    /// Whether all bees up to `last` have a bit.
-    pub(crate) fn have_bits(last: u32) -> bool {
-        last < TRACKED_BEES
-    }
-
-    /// One bit for each of those bees that have one.
-    pub(crate) fn bits(self) -> u64 {
-        self.0
-    }
-
-    /// Those of them up to bee `last`, which has a bit.
-    pub(crate) fn up_to(self, last: u32) -> Self {
-        Self(self.0 & (u64::MAX >> (TRACKED_BEES - 1 - last)))
-    }
-
-    /// Takes out a bee that has a bit.
-    pub(crate) fn remove(&mut self, bee: u32) {
-        self.0 &= !bit(bee);
-    }
-
-    /// Whether bee `bee` may be. Always true of a bee that has no bit.
-    pub(crate) fn includes(self, bee: u32) -> bool {
-        bee >= TRACKED_BEES || self.0 & bit(bee) != 0
-    }
-}
-
 impl Occupancy {
     /// The queen alone, who is awake.
     pub(crate) fn new() -> Self {
-        Self(CachePadded::new(OccupancyWords {
-            counts: AtomicU64::new(OccupancyCounts::BEE),
-            asleep_bits: AtomicU64::new(0),
-        }))
+        Self { counts: AtomicU64::new(OccupancyCounts::BEE), asleep_bits: AtomicU64::new(0) }
     }
 
     /// The counts as they are now.
@@ -106,7 +69,7 @@ impl Occupancy {
     pub(crate) fn read(&self) -> OccupancyCounts {
         // Acquire: pairs with the Release in `resize`. A caller that reads a larger size also finds the slots of the
         // new bees.
-        OccupancyCounts(self.0.counts.load(Ordering::Acquire))
+        OccupancyCounts(self.counts.load(Ordering::Acquire))
     }
 
     /// Whether, as far as these words tell, no bee of a team of `bees` bees is asleep or parked. The caller has
@@ -124,16 +87,16 @@ impl Occupancy {
         // Acquire: pairs with the Release in `uncount_sleeper`. A shrink that parks a sleeper first reduces the size
         // and then clears the bit. A caller that finds the bit clear must not read the size from before. Therefore the
         // bits are read before the size.
-        let asleep_bits = self.0.asleep_bits.load(Ordering::Acquire);
+        let asleep_bits = self.asleep_bits.load(Ordering::Acquire);
         bees <= TRACKED_BEES && asleep_bits & (u64::MAX >> (TRACKED_BEES - bees)) == 0 && bees <= self.read().bees()
     }
 
-    /// The bees that may be asleep. A caller that must not overlook one has executed a SeqCst fence, so that either the
-    /// bee is among these, or it sees in its last check what the caller has done before.
-    pub(crate) fn maybe_asleep(&self) -> MaybeAsleep {
+    /// One bit for each bee that has one and may be asleep. A caller that must not overlook one has executed a SeqCst
+    /// fence, so that either the bee is among these, or it sees in its last check what the caller has done before.
+    pub(crate) fn maybe_asleep(&self) -> u64 {
         // Relaxed: ordered by that fence and the one in `TaskContext::go_to_sleep`. The bit is set before the state
         // becomes ASLEEP, and cleared after it has changed again.
-        MaybeAsleep(self.0.asleep_bits.load(Ordering::Relaxed))
+        self.asleep_bits.load(Ordering::Relaxed)
     }
 
     /// Changes the hive's size to `bees`. The caller holds the lock of `ResizeState`.
@@ -143,11 +106,11 @@ impl Occupancy {
         if bees >= now {
             // Release: pairs with the Acquire in `read`; publishes the slots of the new bees. Every change of this word
             // is a read-modify-write, so a reader of a later value sees them, too.
-            self.0.counts.fetch_add(u64::from(bees - now) * OccupancyCounts::BEE, Ordering::Release);
+            self.counts.fetch_add(u64::from(bees - now) * OccupancyCounts::BEE, Ordering::Release);
         } else {
             // Relaxed: what the queen must read of it is ordered by the fences in `Team::wake_if_asleep` and
             // `TaskContext::park`.
-            self.0.counts.fetch_sub(u64::from(now - bees) * OccupancyCounts::BEE, Ordering::Relaxed);
+            self.counts.fetch_sub(u64::from(now - bees) * OccupancyCounts::BEE, Ordering::Relaxed);
         }
     }
 
@@ -155,9 +118,9 @@ impl Occupancy {
     pub(crate) fn count_asleep(&self, bee: u32) {
         // Relaxed, both: what the queen must read of them is ordered by the fences in `Team::wake_if_asleep` and
         // `TaskContext::go_to_sleep`.
-        let before = self.0.asleep_bits.fetch_or(bit(bee), Ordering::Relaxed);
+        let before = self.asleep_bits.fetch_or(bit(bee), Ordering::Relaxed);
         debug_assert!(before & bit(bee) == 0, "bee {bee} falls asleep twice");
-        let before = OccupancyCounts(self.0.counts.fetch_add(1, Ordering::Relaxed));
+        let before = OccupancyCounts(self.counts.fetch_add(1, Ordering::Relaxed));
         debug_assert!(before.sleeping() < u32::from(u16::MAX), "one more asleep than there can be: {before:?}");
     }
 
@@ -166,12 +129,12 @@ impl Occupancy {
     pub(crate) fn uncount_sleeper(&self, bee: u32) {
         // Release: pairs with the Acquire in `all_awake_by_bits`. Every change of this word is a read-modify-write, so
         // a reader of a later value synchronizes with this one, too.
-        let before = self.0.asleep_bits.fetch_and(!bit(bee), Ordering::Release);
+        let before = self.asleep_bits.fetch_and(!bit(bee), Ordering::Release);
         debug_assert!(before & bit(bee) == bit(bee), "bee {bee} is woken without having slept");
         // Relaxed: the sleeper was counted before its change to ASLEEP, and this comes after the change out of ASLEEP;
         // both changes are AcqRel, so the count does not fall below zero. A queen that still reads the sleeper tries to
         // wake it and finds it awake, which does no harm.
-        let before = OccupancyCounts(self.0.counts.fetch_sub(1, Ordering::Relaxed));
+        let before = OccupancyCounts(self.counts.fetch_sub(1, Ordering::Relaxed));
         debug_assert!(before.sleeping() > 0, "woken without having slept: {before:?}");
     }
 }

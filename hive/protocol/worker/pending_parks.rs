@@ -40,6 +40,17 @@ impl PendingParks {
         debug_assert!(before & !HAS_WAITERS < u32::from(u16::MAX), "more surplus bees than there can be: {before}");
     }
 
+    /// Counts one more if `change`, which makes a worker SURPLUS, returns true. Returns whether it did. The worker is
+    /// counted before the change, so that the count is never below the truth, and taken back if the change fails.
+    pub(crate) fn add_if(&self, change: impl FnOnce() -> bool) -> bool {
+        self.add();
+        let won = change();
+        if !won {
+            self.remove();
+        }
+        won
+    }
+
     /// Counts one fewer. Call after the change of state.
     pub(crate) fn remove(&self) {
         // Release: pairs with the Acquire in `count` and in `block_until_zero`.

@@ -122,15 +122,8 @@ impl Team {
         let slot = self.slot(id);
         slot.until_done(|state| match state {
             awake @ (SlotState::Awake | SlotState::Notified) => {
-                // Counted before the change, so that the count is never below the truth, and taken back if the
-                // change fails.
-                self.pending_parks.add();
                 // Step: awake
-                let won = slot.change(awake, SlotState::Surplus);
-                if !won {
-                    self.pending_parks.remove();
-                }
-                won
+                self.pending_parks.add_if(|| slot.change(awake, SlotState::Surplus))
             }
             SlotState::Asleep => {
                 // Marked as in flight until the tasks that this sleeper may have been relied on for have been

@@ -112,14 +112,8 @@ impl Team {
             // Step: asleep
             SlotState::Asleep => self.wake_as(slot, SlotState::Asleep, SlotState::Notified, rebind),
             SlotState::Parked => {
-                // Counted before the change, so that the count is never below the number of surplus workers.
-                self.pending_parks.add();
                 // Step: parked
-                let won = self.wake(slot, SlotState::Parked, SlotState::Surplus);
-                if !won {
-                    self.pending_parks.remove();
-                }
-                won
+                self.pending_parks.add_if(|| self.wake(slot, SlotState::Parked, SlotState::Surplus))
             }
             // It is awake, or its semaphore has been posted already. Before it sleeps again it looks at what it is
             // woken for.

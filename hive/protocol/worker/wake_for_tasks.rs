@@ -10,8 +10,8 @@ use std::{array, iter};
 use crate::protocol::Team;
 use crate::protocol::tasks::deque_marks::DequeMark;
 use crate::protocol::tasks::sleep::{Notification, NotifyOutcome};
-use crate::protocol::worker::nearest_sleepers::{NearestSleepers, nearest_of_many};
-use crate::protocol::worker::occupancy::MaybeAsleep;
+use crate::protocol::worker::nearest_sleepers::{nearest_of_few, nearest_of_many};
+use crate::protocol::worker::occupancy::TRACKED_BEES;
 use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::sync::{Event, EventKind, MAX_TASK_WAKES, Ordering, fence};
 
@@ -59,7 +59,7 @@ impl Team {
         let last = self.hired.count();
         if !self.sleep.wakes_by_tree() {
             self.notify_one_by_one(wanted, from);
-        } else if wanted > 1 || !MaybeAsleep::have_bits(last) {
+        } else if wanted > 1 || last >= TRACKED_BEES {
             self.wake_sleepers(wanted, from, last);
         } else if let Some(slot) = self.claim_next(&mut self.sleepers(from, last)) {
             self.wake_claimed(slot, from, 0);
@@ -99,10 +99,10 @@ impl Team {
     /// `last`: the number of the last worker that has been hired.
     #[inline(never)]
     fn wake_sleepers(&self, wanted: u32, from: u32, last: u32) {
-        if MaybeAsleep::have_bits(last) {
+        if last < TRACKED_BEES {
             self.wake_first_of(self.sleepers(from, last), wanted, from);
         } else {
-            let sleepers = nearest_of_many(&self.occupancy, &self.fixed.neighbours, from, last);
+            let sleepers = nearest_of_many(&self.fixed.neighbours, from, last, self.occupancy.maybe_asleep());
             self.wake_first_of(sleepers, wanted, from);
         }
     }
@@ -127,8 +127,8 @@ impl Team {
 
     /// The bees up to `last` that may be asleep, the nearest to bee `from` first. Each of them has a bit.
     #[inline(always)]
-    fn sleepers(&self, from: u32, last: u32) -> NearestSleepers<'_> {
-        NearestSleepers::new(&self.occupancy, &self.fixed.neighbours, from, last)
+    fn sleepers(&self, from: u32, last: u32) -> impl Iterator<Item = u32> {
+        nearest_of_few(&self.fixed.neighbours, from, last, self.occupancy.maybe_asleep())
     }
 
     /// Claims the next of these bees that is asleep. The caller has to wake it.

@@ -32,7 +32,7 @@ impl Bee<'_> {
         };
         // Between two naps there are few polls, so the first poll after a nap asks.
         let after_nap = || polls.set(POLLS_PER_CHECK - 1);
-        self.context.wait_in_row(condition, after_nap);
+        self.context.wait_in_row(self.context.bees, condition, after_nap);
         is_in_vain
     }
 }

@@ -8,7 +8,8 @@ use super::Model;
 use crate::checked_region::CheckedRegion;
 use crate::exploration;
 use crate::hive::{Hive, PARK, SPIN, SPIN_THEN_PARK};
-use crate::protocol::region::line_choice::{CalibratingQueen, CalibratingWorker, LineChoice as Lines};
+use crate::protocol::region::barrier_word::BaseCount;
+use crate::protocol::region::line_choice::{LineChoice as Lines, follow_region, lead_region};
 use crate::sync::WaitPolicy;
 
 pub(super) const MODELS: &[Model] = &[
@@ -65,12 +66,12 @@ fn calibrate() {
     let bee = loom::thread::spawn({
         let lines = Arc::clone(&lines);
         move || {
-            let mut follower = CalibratingWorker::new(&lines.lines()[0]);
-            (0..REGIONS).for_each(|_| follower.run_region(look_again).expect("never given up"));
+            let mut last_epoch = 0;
+            (0..REGIONS).for_each(|_| follow_region(&lines, &mut last_epoch, look_again).expect("never given up"));
         }
     });
-    let mut leader = CalibratingQueen::new(&lines.lines()[0]);
-    (0..REGIONS).for_each(|_| leader.run_region(look_again).expect("never given up"));
+    let mut base = BaseCount::FIRST;
+    (0..REGIONS).for_each(|_| lead_region(&lines, &mut base, look_again).expect("never given up"));
     bee.join().expect("the follower ends");
     assert_eq!(lines.load().epoch(), u64::from(REGIONS), "regions rehearsed");
 }

@@ -37,7 +37,7 @@ pub(crate) use deadline::{Deadline, set_looks_before_deadline};
 pub(crate) use float_mode::FloatMode;
 pub(crate) use loom::cell::UnsafeCell;
 pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_briefly};
-pub(crate) use once::OnceLock;
+pub(crate) use once::{OnceLock, SlotOnce};
 pub(crate) use queues::{Injector, Steal, Stealer, Worker};
 pub(crate) use semaphore::Semaphore;
 use std::sync::atomic::AtomicU64 as AtomicU64Unseen;

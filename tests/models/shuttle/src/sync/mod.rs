@@ -16,8 +16,8 @@ mod wait;
 #[path = "../../../common/wait.rs"]
 mod wait_common;
 
-pub(crate) use std::sync::OnceLock;
 pub(crate) use std::sync::atomic::{AtomicPtr, Ordering};
+pub(crate) use std::sync::{OnceLock, OnceLock as SlotOnce};
 
 pub(crate) use crate::observe::activity::{ActivityCell, BeeState, Snapshot};
 pub(crate) use crate::observe::cold_parts::{ColdParts, PartTime};
