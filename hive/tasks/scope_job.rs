@@ -39,36 +39,30 @@ pub(crate) unsafe fn task_of_scope<S: ScopeWithJobs>(scope: &S, job: impl FnOnce
     unsafe { task_of(ScopeJob { scope, job }) }
 }
 
-/// Runs `work`, the body of a scope or a job, which does not unwind, and counts it as ended. `held`: the credit that
-/// the calling thread has in hand, if it is a bee of the scope's team.
+/// Has the calling thread work for `scope` from here on: it is about to run the body or a job. `held`: the credit that
+/// the thread has in hand, if it is a bee of the scope's team.
 ///
 /// # Safety
-/// The work is counted, and is counted as ended once. The scope may be gone when this returns, unless the caller keeps
-/// it, and so may what the work has borrowed: nothing of it may be left when `work` returns.
+/// The caller calls `end` after that.
 #[inline(always)]
-unsafe fn run_counted<S: CountedScope, R>(scope: *const S, held: Option<&HeldCredit>, work: impl FnOnce(&S) -> R) -> R {
-    // SAFETY: what is counted keeps the scope.
-    let lent = unsafe { &*scope };
+unsafe fn begin<S: CountedScope>(scope: &S, held: Option<&HeldCredit>) {
     if let Some(held) = held {
-        // SAFETY: the work is run next, and ended below.
-        unsafe { held.turn_to(lent) };
+        // SAFETY: as the caller promises.
+        unsafe { held.turn_to(scope) };
     }
-    let result = work(lent);
-    match held {
-        // SAFETY: the work is counted, and has ended.
-        Some(held) => unsafe { held.end(scope) },
-        // SAFETY: as above.
-        None => unsafe { end_at_once(scope) },
-    }
-    result
 }
 
-/// Counts the body of a scope as ended, or a job, on a thread that is no bee and so has no credit in hand.
+/// Counts the body of a scope as ended, or a job. `held`: as in `begin`; a thread that is no bee has no credit in hand.
 ///
 /// # Safety
 /// It is counted, has ended, and is counted as ended once. The scope may be gone when this returns, unless the caller
 /// keeps it.
-unsafe fn end_at_once<S: CountedScope>(scope: *const S) {
+#[inline(always)]
+unsafe fn end<S: CountedScope>(scope: *const S, held: Option<&HeldCredit>) {
+    if let Some(held) = held {
+        // SAFETY: as the caller promises.
+        return unsafe { held.end(scope) };
+    }
     // SAFETY: what is counted keeps the scope.
     let count: *const ScopeCount = unsafe { &*scope }.count();
     // SAFETY: as the caller promises.
@@ -92,8 +86,11 @@ pub(crate) fn run_scope<S: ScopeWithJobs, R>(
     wait: impl FnOnce(&S),
 ) -> R {
     let abort_guard = AbortOnUnwind::new("in a scope");
-    // SAFETY: the body is counted, and the caller keeps the scope.
-    let result = unsafe { run_counted(scope, held, |scope| catch_unwind(AssertUnwindSafe(|| body(scope)))) };
+    // SAFETY: the body is run next, and ended below.
+    unsafe { begin(scope, held) };
+    let result = catch_unwind(AssertUnwindSafe(|| body(scope)));
+    // SAFETY: the body is counted, and has ended.
+    unsafe { end(scope, held) };
     wait(scope);
     abort_guard.disarm();
     match (result, scope.panic().take()) {
@@ -110,18 +107,20 @@ impl<S: ScopeWithJobs, F: FnOnce(&S) + Send> Run for ScopeJob<S, F> {
 
     #[inline(always)]
     unsafe fn run(this: *const Self, held: Option<&HeldCredit>) {
-        let work = |scope: &S| {
-            // SAFETY: `task_of` has put it there, and a task is run once.
-            let Self { job, .. } = unsafe { take_out(this) };
-            let run = || with_abort_in_child(|| job(scope));
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
-                scope.panic().record(panic);
-            }
-        };
-        // SAFETY: it is there until `work` takes it out.
+        // SAFETY: it is there until it is taken out below.
         let scope = unsafe { (*this).scope };
-        // SAFETY: the job is counted.
-        unsafe { run_counted(scope, held, work) };
+        // SAFETY: the scope waits for the job.
+        let lent = unsafe { &*scope };
+        // SAFETY: the job is run next, and ended below.
+        unsafe { begin(lent, held) };
+        // SAFETY: `task_of` has put it there, and a task is run once.
+        let Self { job, .. } = unsafe { take_out(this) };
+        let run = || with_abort_in_child(|| job(lent));
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
+            lent.panic().record(panic);
+        }
+        // SAFETY: the job is counted, has ended, and nothing of it is left.
+        unsafe { end(scope, held) };
     }
 }
 

@@ -50,6 +50,9 @@ impl<'c> Demand<'c> {
     }
 
     /// The kind of the tasks that were offered last.
+    // Out of line, because a join that offers nothing would keep in a register what this needs.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn kind(&self) -> usize {
         self.answered_kind.get().wrapping_sub(self.answered.get()) as usize
     }
