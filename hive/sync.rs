@@ -1,5 +1,5 @@
-//! Everything that the protocols in `protocol/` need from outside: atomics, locks, thread ids, the wait policy,
-//! counters, logs, and a few constants. The protocols use no other primitives.
+//! Everything that the protocols in `protocol/` need from outside: atomics, locks, the wait policy, counters, logs, and
+//! a few constants. The protocols use no other primitives.
 //!
 //! The models under `tests/models/` include the files of `protocol/` as they are, and supply this module in a version
 //! of their own, made of loom's and shuttle's primitives. So nothing in `protocol/` may bypass it.
@@ -8,7 +8,7 @@ use std::sync::{PoisonError, TryLockError, atomic};
 use std::thread;
 use std::time::Duration;
 
-use crate::sys::{asymmetric_fence, fork};
+use crate::sys::fork;
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 pub(crate) use std::sync::{Condvar, MutexGuard, OnceLock, OnceLock as SlotOnce};
@@ -25,10 +25,7 @@ pub(crate) use crate::observe::trace::event::{Event, EventKind};
 pub(crate) use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
 pub(crate) use crate::observe::wake_delay::WakeDelay;
 pub(crate) use crate::on_drop::on_drop;
-pub(crate) use crate::sys::affinity::OtherThread;
-pub(crate) use crate::sys::asymmetric_fence::{
-    heavy as heavy_fence, light as light_fence, try_heavy as try_heavy_fence,
-};
+pub(crate) use crate::sys::asymmetric_fence::{light as light_fence, try_heavy as try_heavy_fence};
 pub(crate) use crate::sys::back_off::BackOff;
 pub(crate) use crate::sys::changed_words::copy_changed_words;
 pub(crate) use crate::sys::clock::nanos;
@@ -42,7 +39,6 @@ pub(crate) use crate::sys::spinner::serialize_poll;
 pub(crate) use crate::sys::stack_room::{has_stack_room, run_late, run_late_in_yield};
 pub(crate) use crate::sys::stderr::abort_with_message;
 pub(crate) use crate::sys::steal_pacing::StealPacing;
-pub(crate) use crate::sys::thread_id::{ThreadId, current_thread_id};
 pub(crate) use crate::sys::ticks::Deadline;
 pub(crate) use crate::sys::wait::WaitPolicy;
 
@@ -68,19 +64,6 @@ pub(crate) fn next_team_number() -> u64 {
     static NEXT_TEAM: atomic::AtomicU64 = atomic::AtomicU64::new(1);
     // Relaxed: only the returned values matter, and no two additions to one word return the same.
     NEXT_TEAM.fetch_add(1, Ordering::Relaxed)
-}
-
-/// How often in a row a thread has to take the queen lock before the lock is reserved to it. Ending a reservation
-/// costs some 20 us, about a tenth of what that many regions take. Where the asymmetric fence is not available, or
-/// would take long to make available, no lock is ever reserved.
-pub(crate) fn acquisitions_until_reservation() -> u32 {
-    if asymmetric_fence::register_if_quick() { 1_000 } else { u32::MAX }
-}
-
-/// Whether the asymmetric fence, by which a reservation of the queen lock is ended, is still available: the kernel may
-/// have refused it since `acquisitions_until_reservation` was called.
-pub(crate) fn can_still_reserve() -> bool {
-    asymmetric_fence::are_still_available()
 }
 
 /// `std`'s mutex, with one difference: a forked child does not wait for it forever. In the child, a mutex from before

@@ -15,9 +15,6 @@ use common::process::in_own_process;
 use common::{proc_threads, sys};
 use hive::Hive;
 
-/// More regions than a thread needs for the queen lock to be reserved to it.
-const RESERVING_REGIONS: usize = 1_200;
-
 /// Registering takes many milliseconds beside another thread, so a region that has to build the global hive first does
 /// not wait for it.
 #[test]
@@ -25,7 +22,7 @@ fn a_first_region_beside_other_threads_registers_for_no_heavy_fences() {
     in_own_process("a_first_region_beside_other_threads_registers_for_no_heavy_fences", || {
         thread::spawn(thread::park);
         hive::spmd(2, |_| ());
-        (0..RESERVING_REGIONS).for_each(|_| hive::spmd(2, |_| ()));
+        hive::par_for(0..100, |_, _| ());
         assert!(!sys::has_membarrier(), "not later either, when it would hold up a region");
         assert_eq!(hive::spmd_map(2, |bee| bee.id()), [0, 1]);
     });
@@ -38,7 +35,7 @@ fn a_hive_that_the_program_builds_is_registered_for_heavy_fences_before_its_regi
         thread::spawn(thread::park);
         let hive = Hive::new(2).unwrap();
         let is_registered = sys::has_membarrier();
-        (0..RESERVING_REGIONS).for_each(|_| hive.spmd(2, |_| ()));
+        hive.par_for(0..100, |_, _| ());
         assert_eq!(sys::has_membarrier(), is_registered, "it is possible here");
     });
 }

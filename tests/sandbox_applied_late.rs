@@ -15,11 +15,8 @@ use common::sys::{self, UnsyncCell};
 use common::{Gate, assert_hive_works, task_helpers};
 use hive::{Hive, Pin, Reduction, Schedule};
 
-/// More regions than a thread needs for the queen lock to be reserved to it.
-const RESERVING_REGIONS: u64 = 1_200;
-
 /// The regions of each of two queens that pass the queen lock to each other.
-const CONTENDED_REGIONS: u64 = 50;
+const REGIONS: u64 = 50;
 
 /// Regions of the calling thread. They count in a cell that only the current queen may touch.
 fn run_regions(hive: &Hive, regions: u64, count: &UnsyncCell) {
@@ -32,114 +29,41 @@ fn run_regions(hive: &Hive, regions: u64, count: &UnsyncCell) {
     }
 }
 
-/// Hives whose queen lock is reserved to the calling thread.
-fn reserved_hives(hives: usize) -> Vec<(Hive, UnsyncCell)> {
-    let hive = |_| {
-        let (hive, count) = (Hive::new(2).unwrap(), UnsyncCell::default());
-        run_regions(&hive, RESERVING_REGIONS, &count);
-        (hive, count)
-    };
-    (0..hives).map(hive).collect()
-}
-
-/// The calling thread, to which the queen lock is reserved, and another one start regions at the same time. `prepare`
-/// is called on the other thread first.
-fn two_queens(hive: &Hive, count: &UnsyncCell, prepare: impl FnOnce() + Send) {
-    let (before, gate, is_over) = (count.get(), Gate::new(), AtomicBool::new(false));
+/// The calling thread and another one start regions at the same time.
+fn two_queens(hive: &Hive) {
+    let (count, gate, is_over) = (UnsyncCell::default(), Gate::new(), AtomicBool::new(false));
     let own = thread::scope(|scope| {
         let other = scope.spawn(|| {
-            prepare();
             gate.arrive_and_wait(2);
-            run_regions(hive, CONTENDED_REGIONS, count);
+            run_regions(hive, REGIONS, &count);
             is_over.store(true, Ordering::Release);
         });
         gate.arrive_and_wait(2);
         let mut own = 0;
         while !is_over.load(Ordering::Acquire) {
-            run_regions(hive, 1, count);
+            run_regions(hive, 1, &count);
             own += 1;
         }
         other.join().unwrap();
         own
     });
-    assert_eq!(count.get(), before + CONTENDED_REGIONS + own, "regions");
+    assert_eq!(count.get(), REGIONS + own, "regions");
     assert_eq!(task_helpers::fib_by_joins(hive, 12), 144);
 }
 
-/// Whether there is anything to forbid; if not, the lock is never reserved.
-fn can_be_forbidden() -> bool {
-    drop(Hive::new(2).unwrap());
-    let can = sys::has_membarrier();
-    if !can {
-        println!("skipped: the kernel has no membarrier for this process");
-    }
-    can
-}
-
-fn assert_works_without(calls: &[libc::c_long], hives: usize) {
-    if !can_be_forbidden() {
-        return;
-    }
-    let hives = reserved_hives(hives);
-    sys::forbid_syscalls(calls, true);
-    assert!(!sys::has_membarrier());
-    hives.iter().for_each(|(hive, count)| two_queens(hive, count, || ()));
-    // The lock is not reserved any more.
-    hives.iter().for_each(|(hive, count)| run_regions(hive, RESERVING_REGIONS, count));
-    hives.iter().for_each(|(hive, count)| two_queens(hive, count, || ()));
-    two_queens(&Hive::new(2).unwrap(), &UnsyncCell::default(), || ());
-}
-
+/// A leader without heavy fences waits for a worker that is there but does not come.
 #[test]
-fn two_queens_go_on_when_membarrier_is_forbidden() {
-    in_own_process("two_queens_go_on_when_membarrier_is_forbidden", || {
-        assert_works_without(&[libc::SYS_membarrier], 3)
-    });
-}
-
-/// On other systems the process is aborted with a message that says what to do.
-#[cfg(target_arch = "x86_64")]
-#[test]
-fn two_queens_go_on_when_affinity_is_forbidden_as_well() {
-    in_own_process("two_queens_go_on_when_affinity_is_forbidden_as_well", || {
-        assert_works_without(&[libc::SYS_membarrier, libc::SYS_sched_setaffinity, libc::SYS_sched_getaffinity], 2);
-    });
-}
-
-#[test]
-fn two_queens_go_on_when_membarrier_is_forbidden_to_one_of_them() {
-    in_own_process("two_queens_go_on_when_membarrier_is_forbidden_to_one_of_them", || {
-        if can_be_forbidden() {
-            for (hive, count) in reserved_hives(2) {
-                two_queens(&hive, &count, || sys::forbid_syscalls(&[libc::SYS_membarrier], false));
-            }
-        }
-    });
-}
-
-#[test]
-fn a_queen_goes_on_after_one_who_has_ended() {
-    in_own_process("a_queen_goes_on_after_one_who_has_ended", || {
-        if can_be_forbidden() {
-            let hives = thread::spawn(|| reserved_hives(2)).join().unwrap();
-            sys::forbid_syscalls(&[libc::SYS_membarrier], true);
-            hives.iter().for_each(|(hive, count)| two_queens(hive, count, || ()));
-        }
-    });
-}
-
-/// A thread that only tries, and finds the owner holding the lock, also goes on.
-#[test]
-fn an_outsider_s_join_goes_on() {
-    in_own_process("an_outsider_s_join_goes_on", || {
-        if can_be_forbidden() {
-            let hives = reserved_hives(2);
-            sys::forbid_syscalls(&[libc::SYS_membarrier], true);
-            for (hive, _) in &hives {
-                let joined = hive.spmd_map(2, |bee| {
-                    bee.is_queen().then(|| thread::scope(|scope| scope.spawn(|| hive.join(|| 1, || 2)).join().unwrap()))
-                });
-                assert_eq!(joined, [Some((1, 2)), None]);
+fn loops_and_queens_go_on_when_membarrier_and_affinity_are_forbidden() {
+    in_own_process("loops_and_queens_go_on_when_membarrier_and_affinity_are_forbidden", || {
+        let hive = Hive::new(2).unwrap();
+        sys::forbid_syscalls(&[libc::SYS_membarrier, libc::SYS_sched_setaffinity, libc::SYS_sched_getaffinity], true);
+        assert!(!sys::has_membarrier());
+        for hive in [hive, Hive::new(2).unwrap()] {
+            two_queens(&hive);
+            let sum = Reduction::deterministic(0, |a, b| a + b);
+            for len in [10, 1_000, 100_000] {
+                let expected = (0..len).sum::<u64>();
+                assert_eq!(hive.par_reduce(0..len as usize, &sum, |range| range.map(|i| i as u64).sum()), expected);
             }
         }
     });
@@ -171,15 +95,15 @@ fn who_has_no_filter_is_in_no_sandbox() {
 fn hives_go_on_where_all_calls_but_those_of_std_end_the_process() {
     in_own_process("hives_go_on_where_all_calls_but_those_of_std_end_the_process", || {
         let (sleepy, global) = (Hive::builder().bees(2).spin(Duration::ZERO).build().unwrap(), hive::global());
-        let reserved = reserved_hives(2);
+        let bound = [Hive::new(2).unwrap(), Hive::new(2).unwrap()];
         let unbound = Hive::builder().bees(3).pin(Pin::None).build().unwrap();
         if !die_of_all_syscalls_but(&CALLS_OF_STD) {
             return;
         }
-        reserved.iter().for_each(|(hive, count)| two_queens(hive, count, || ()));
+        bound.iter().for_each(two_queens);
         let data = vec![1_u64; 10_000];
         let sum = Reduction::deterministic(0, |a, b| a + b);
-        for hive in reserved.iter().map(|(hive, _)| hive).chain([&sleepy, global, &unbound]) {
+        for hive in bound.iter().chain([&sleepy, global, &unbound]) {
             let bees = hive.bees();
             for pause in [0, 1, 5, 20, 60].map(Duration::from_millis).into_iter().cycle().take(20) {
                 thread::sleep(pause);
@@ -206,7 +130,7 @@ fn hives_go_on_where_all_calls_but_those_of_std_end_the_process() {
             assert_hive_works(hive, bees + 3);
             assert_eq!(task_helpers::fib_by_joins(hive, 15), 610);
         }
-        drop((reserved, sleepy, unbound));
+        drop((bound, sleepy, unbound));
     });
 }
 

@@ -118,11 +118,8 @@ impl Builder {
         let mut machine_info = MachineInfo::detect();
         let environment = Environment::read();
         let config = self.resolve(&environment, machine_info.usable_cpus())?;
-        if !self.is_urgent {
-            // Takes milliseconds if threads are running: not later, when regions are, nor after the calibration, whose
-            // thread may not have ended entirely.
-            asymmetric_fence::register();
-        }
+        // Not later, when regions are running, nor after the calibration, whose thread may not have ended entirely.
+        asymmetric_fence::register(!self.is_urgent);
         // Warnings found so far are collected for the report.
         machine_info.warnings.extend(environment.warnings);
         machine_info.warnings.extend_from_slice(&config.places.warnings);

@@ -31,10 +31,10 @@ impl fmt::Display for CallError {
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) use linux::{OtherThread, apply, apply_in_sandbox, current_cpu, query};
+pub(crate) use linux::{OtherThread, apply, current_cpu, query};
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(crate) use elsewhere::{apply, apply as apply_in_sandbox, query};
+pub(crate) use elsewhere::{apply, query};
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) use not_portable::{OtherThread, current_cpu};
 
@@ -183,25 +183,15 @@ mod linux {
         apply_to(CALLER, mask)
     }
 
-    /// Restricts the calling thread to these CPUs, in a sandbox as well: for a caller that cannot do without.
-    pub(crate) fn apply_in_sandbox(mask: &CpuMask) -> Result<(), CallError> {
-        set_mask(CALLER, mask)
-    }
-
     /// Restricts a thread to these CPUs. That is an error in a sandbox that the program has set up since it has built
     /// its first hive: such a call may end a process, and hive can do without.
+    #[allow(unsafe_code)]
     fn apply_to(thread: libc::pid_t, mask: &CpuMask) -> Result<(), CallError> {
+        const SET: &str = "sched_setaffinity";
         if sandbox::has_come() {
             let error = io::Error::other("a sandbox was set up after the first hive was built");
             return Err(CallError { call: SET, error });
         }
-        set_mask(thread, mask)
-    }
-
-    const SET: &str = "sched_setaffinity";
-
-    #[allow(unsafe_code)]
-    fn set_mask(thread: libc::pid_t, mask: &CpuMask) -> Result<(), CallError> {
         let words = to_words(mask);
         // SAFETY: the mask has the length that is passed, and is aligned as the array of words that the kernel takes it
         // for.

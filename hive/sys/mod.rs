@@ -36,7 +36,6 @@ pub(crate) mod spinner;
 pub(crate) mod stack_room;
 pub(crate) mod stderr;
 pub(crate) mod steal_pacing;
-pub(crate) mod thread_id;
 pub(crate) mod thread_limits;
 pub(crate) mod ticks;
 pub(crate) mod wait;

@@ -2,7 +2,6 @@
 //! is served; here is the order, and how a waiter polls first and then sleeps. The proof is in `docs/queen-lock.md`.
 
 use std::collections::VecDeque;
-use std::mem;
 use std::sync::Arc;
 
 use crate::sync::{AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, WaitPolicy, wait_briefly};
@@ -25,9 +24,6 @@ struct Waiting {
     /// For each waiter the condition variable that it sleeps on, or None while it polls. Each has one of its own, so
     /// that handing the lock over wakes one thread.
     waiters: VecDeque<Option<Arc<Condvar>>>,
-    /// Set by the owner of the lock after it has released it, to make the first waiter try for it. Cleared by that
-    /// waiter.
-    is_notified: bool,
 }
 
 /// A place in the queue.
@@ -73,26 +69,19 @@ impl WaitQueue {
         self.dequeue_first(&mut self.waiting.lock());
     }
 
-    /// Hands the lock, which the caller holds by a swap, over to the first waiter.
+    /// Hands the lock, which the caller holds, over to the first waiter.
     #[cold]
     pub(super) fn hand_over(&self) {
         let mut waiting = self.waiting.lock();
-        // The caller has seen `may_have_waiters` set. Only a thread that holds the lock by a swap clears this flag,
-        // when it serves the last waiter. The caller holds the lock so now, so the queue is not empty.
+        // The caller has seen `may_have_waiters` set. Only a thread that holds the lock clears this flag, when it serves
+        // the last waiter. The caller holds the lock now, so the queue is not empty.
         let first = self.dequeue_first(&mut waiting);
         // Release the queue's lock before the wake-up, so that the waiter does not wake only to wait for it.
         drop(waiting);
-        wake(first);
-    }
-
-    /// Tells the first waiter that the lock's owner has released it, so that the waiter tries to acquire it.
-    #[cold]
-    pub(super) fn notify_first(&self) {
-        let mut waiting = self.waiting.lock();
-        waiting.is_notified = true;
-        let first = waiting.waiters.front().cloned().flatten();
-        drop(waiting);
-        wake(first);
+        if let Some(condvar) = first {
+            // One is enough: each waiter has a condition variable of its own.
+            condvar.notify_one();
+        }
     }
 
     /// Sleeps until the lock has been handed over to the caller, or, for a first waiter, until `try_lock` has acquired
@@ -137,12 +126,6 @@ impl WaitQueue {
                 self.dequeue_first(&mut waiting);
                 return Some(guard);
             }
-            if mem::take(&mut waiting.is_notified) {
-                // The lock was free just now. Another thread was quicker, or has swapped the lock's state only to find
-                // the owner active, and will release it without notice. So the waits between tries start from the
-                // shortest again.
-                tries = 0;
-            }
             waiting = wait_briefly(condvar, waiting, tries);
             tries += 1;
             policy.abort_if_forked();
@@ -156,16 +139,15 @@ impl WaitQueue {
         }
     }
 
-    /// Removes the first waiter, which has the lock now. Returns what wakes it, if it sleeps. The caller holds the lock
-    /// by a swap.
+    /// Removes the first waiter, which has the lock now. Returns what wakes it, if it sleeps. The caller holds the lock.
     fn dequeue_first(&self, waiting: &mut Waiting) -> Option<Arc<Condvar>> {
         // Relaxed: written only under the lock, which is held.
         let served = self.served.load(Ordering::Relaxed);
         let first = waiting.waiters.pop_front();
         assert!(first.is_some(), "the flag is up, and all {served} have been served");
         if waiting.waiters.is_empty() {
-            // Relaxed: an owner that still reads true finds the queue empty under the queue's lock. For the waiter that
-            // is served here the store below publishes it, so this has to come first.
+            // Relaxed: for the waiter that is served here, the next who reads it, the store below publishes it. So this
+            // has to come first.
             self.may_have_waiters.store(false, Ordering::Relaxed);
         }
         // Release: pairs with the Acquire in `has_served`; publishes what this holder changed.
@@ -176,13 +158,5 @@ impl WaitQueue {
     /// How many threads wait.
     pub(super) fn len(&self) -> usize {
         self.waiting.lock().waiters.len()
-    }
-}
-
-/// Wakes the waiter that sleeps on this condition variable, if there is one.
-fn wake(sleeper: Option<Arc<Condvar>>) {
-    if let Some(condvar) = sleeper {
-        // One is enough: each waiter has a condition variable of its own.
-        condvar.notify_one();
     }
 }

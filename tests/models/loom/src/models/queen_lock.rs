@@ -1,5 +1,4 @@
-//! Models of the queen lock, which a thread holds while it is the queen. The lock is reserved for one thread, its
-//! owner.
+//! Models of the queen lock, which a thread holds while it is the queen.
 //!
 //! The protocol is described in `docs/queen-lock.md`.
 
@@ -16,7 +15,7 @@ use crate::protocol::QueenGuard;
 use crate::protocol::tasks::latch::Latch;
 use crate::protocol::tasks::sleep::Sleep;
 use crate::protocol::tasks::task_context::TaskContext;
-use crate::sync::{WaitPolicy, heavy_fences, with_acquisitions_until_reservation};
+use crate::sync::WaitPolicy;
 
 pub(super) const MODELS: &[Model] = &[
     Model::exhaustive("lock_two", "two queens acquire the lock, and one of them may queue", || contend(PARK, 2, 1)),
@@ -41,9 +40,8 @@ pub(super) const MODELS: &[Model] = &[
     }),
     Model::bounded(2, "lock_three", "three queens, of whom two may queue", || contend(PARK, 3, 1)),
     Model::bounded(3, "lock_try", "a second queen tries the lock, and a third queues", try_while_queued),
-    Model::bounded(3, "lock_try_fails", "the lock is tried twice while its owner acquires it three times", try_fails),
     Model::bounded(2, "lock_regions", "two queens start regions of one bee", regions),
-    Model::bounded(2, "lock_join", "an outsider joins while the owner of the lock starts a region", join_beside_region),
+    Model::bounded(2, "lock_join", "an outsider joins while another thread starts a region", join_beside_region),
 ];
 
 /// `queens` threads acquire the lock `times` each, and change data that only the holder may change.
@@ -96,20 +94,6 @@ fn try_while_queued() {
     trier.join();
     assert_eq!(held.get(), 2 + tried.get(), "turns taken");
     hive.end();
-}
-
-/// A reservation that another thread has revoked, or has tried to revoke, is not earned again within this script.
-fn try_fails() {
-    with_acquisitions_until_reservation(1, || {
-        let hive = Hive::with_workers(1, 1, PARK);
-        (0..2).for_each(|_| drop(hive.team.become_queen()));
-        let before = heavy_fences();
-        let outsider = OtherThread::spawn(&hive, |hive| (0..2).for_each(|_| drop(hive.team.try_become_queen())));
-        (0..3).for_each(|_| drop(hive.team.become_queen()));
-        outsider.join();
-        assert!(heavy_fences() - before <= 1, "the owner has earned a reservation anew in three takes");
-        hive.end();
-    });
 }
 
 fn regions() {

@@ -75,7 +75,7 @@ const LOGIC: [(&str, &str); 14] = [
 
 /// Mutants that are as correct as the protocol itself, or whose fault loom cannot see, with the reason. They are not
 /// run.
-const NOT_RUN: [(&str, &str); 10] = [
+const NOT_RUN: [(&str, &str); 9] = [
     ("stop.rs:store#1=relaxed", "no model calls it: a program's own flag, by which its loops end early"),
     ("stop.rs:load#1=relaxed", "as above"),
     ("par_map.rs:fetch_add#1=torn", "no model calls it: a count of results, which the end of the loop orders"),
@@ -98,10 +98,6 @@ const NOT_RUN: [(&str, &str); 10] = [
     (
         "jec.rs:fetch_sub#3=torn",
         "it needs two bees, a resizer and more preemptions than there is time for; the others of its kind are rejected",
-    ),
-    (
-        "queen_lock.rs:store#2=relaxed",
-        "in the model the light fence before it also releases; a real one does so only together with a heavy one",
     ),
 ];
 

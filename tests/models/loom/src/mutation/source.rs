@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const FOLDERS: [&str; 2] = ["protocol", "loops"];
 
 /// The operations of the atomics and fences in `crate::sync`.
-const OPERATIONS: [&str; 13] = [
+const OPERATIONS: [&str; 12] = [
     "load",
     "store",
     "swap",
@@ -23,7 +23,6 @@ const OPERATIONS: [&str; 13] = [
     "compare_exchange",
     "fence",
     "light_fence",
-    "heavy_fence",
     "try_heavy_fence",
 ];
 

@@ -1,13 +1,13 @@
 //! loom's atomics and fences behind the interface of the library's. Each operation first asks whether it is the one
 //! that the mutant breaks.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::panic::Location;
 use std::sync::Arc;
 
 use loom::sync::atomic as loom_atomic;
 
-use super::{Ordering, OtherThread};
+use super::Ordering;
 use crate::mutation::{self, Change};
 
 /// Reduces an ordering to what a load can have.
@@ -235,28 +235,11 @@ pub(crate) fn light_fence() {
     pair_fence(Location::caller());
 }
 
-thread_local! {
-    /// The heavy fences in this process so far. loom's threads all run on one thread of the system.
-    static HEAVY_FENCES: Cell<u64> = const { Cell::new(0) };
-}
-
-/// The heavy fence of a pair.
-#[track_caller]
-pub(crate) fn heavy_fence(_: Option<OtherThread>) {
-    HEAVY_FENCES.set(HEAVY_FENCES.get() + 1);
-    pair_fence(Location::caller());
-}
-
-/// The same, which is not refused.
+/// The heavy fence of a pair, which is not refused.
 #[track_caller]
 pub(crate) fn try_heavy_fence() -> bool {
     pair_fence(Location::caller());
     true
-}
-
-/// How many heavy fences there have been, in all executions.
-pub(crate) fn heavy_fences() -> u64 {
-    HEAVY_FENCES.get()
 }
 
 fn pair_fence(location: &Location<'_>) {

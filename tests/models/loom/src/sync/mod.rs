@@ -13,7 +13,6 @@ mod once;
 #[path = "../../../common/queues.rs"]
 mod queues;
 mod semaphore;
-mod token;
 mod unwinding;
 mod wait;
 #[path = "../../../common/wait.rs"]
@@ -30,9 +29,7 @@ pub(crate) use crate::observe::trace::event::{Event, EventKind};
 pub(crate) use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
 pub(crate) use crate::observe::wake_delay::WakeDelay;
 pub(crate) use crate::on_drop::on_drop;
-pub(crate) use atomic::{
-    AtomicBool, AtomicU32, AtomicU64, fence, heavy_fence, heavy_fences, light_fence, try_heavy_fence, with_states,
-};
+pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, fence, light_fence, try_heavy_fence, with_states};
 pub(crate) use deadline::{Deadline, set_looks_before_deadline};
 pub(crate) use float_mode::FloatMode;
 pub(crate) use loom::cell::UnsafeCell;
@@ -41,10 +38,6 @@ pub(crate) use once::{OnceLock, SlotOnce};
 pub(crate) use queues::{Injector, Steal, Stealer, Worker};
 pub(crate) use semaphore::Semaphore;
 use std::sync::atomic::AtomicU64 as AtomicU64Unseen;
-pub(crate) use token::{
-    OtherThread, ThreadId, acquisitions_until_reservation, can_still_reserve, current_thread_id,
-    with_acquisitions_until_reservation,
-};
 pub(crate) use unwinding::{is_unwinding, while_unwinding};
 pub(crate) use wait::WaitPolicy;
 pub(crate) use wait_common::{

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use shuttle::sync::atomic as shuttle_atomic;
 
-use super::{Ordering, OtherThread};
+use super::Ordering;
 
 macro_rules! boxed {
     ($name:ident, $value:ty) => {
@@ -35,8 +35,6 @@ boxed!(AtomicBool, bool);
 pub(crate) fn fence(_: Ordering) {}
 
 pub(crate) fn light_fence() {}
-
-pub(crate) fn heavy_fence(_: Option<OtherThread>) {}
 
 pub(crate) fn try_heavy_fence() -> bool {
     true

@@ -11,7 +11,6 @@ mod mutex;
 #[path = "../../../common/queues.rs"]
 mod queues;
 mod semaphore;
-mod token;
 mod wait;
 #[path = "../../../common/wait.rs"]
 mod wait_common;
@@ -28,15 +27,12 @@ pub(crate) use crate::observe::trace::event::{Event, EventKind};
 pub(crate) use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
 pub(crate) use crate::observe::wake_delay::WakeDelay;
 pub(crate) use crate::on_drop::on_drop;
-pub(crate) use atomic::{
-    AtomicBool, AtomicU32, AtomicU64, UnsafeCell, fence, heavy_fence, light_fence, try_heavy_fence,
-};
+pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, UnsafeCell, fence, light_fence, try_heavy_fence};
 pub(crate) use deadline::Deadline;
 pub(crate) use float_mode::FloatMode;
 pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_briefly};
 pub(crate) use queues::{Injector, Steal, Stealer, Worker};
 pub(crate) use semaphore::Semaphore;
-pub(crate) use token::{OtherThread, ThreadId, acquisitions_until_reservation, can_still_reserve, current_thread_id};
 pub(crate) use wait::WaitPolicy;
 pub(crate) use wait_common::{
     BackOff, NappingSpinner, PollTime, SleepBinding, StealPacing, TimedWait, copy_changed_words, has_stack_room, nap,
