@@ -73,8 +73,8 @@ impl WaitQueue {
     #[cold]
     pub(super) fn hand_over(&self) {
         let mut waiting = self.waiting.lock();
-        // The caller has seen `may_have_waiters` set. Only a thread that holds the lock clears this flag, when it serves
-        // the last waiter. The caller holds the lock now, so the queue is not empty.
+        // The caller has seen `may_have_waiters` set. Only a holder of the lock clears this flag, when it serves the last
+        // waiter. The caller is the holder, so the queue is not empty.
         let first = self.dequeue_first(&mut waiting);
         // Release the queue's lock before the wake-up, so that the waiter does not wake only to wait for it.
         drop(waiting);
@@ -139,7 +139,8 @@ impl WaitQueue {
         }
     }
 
-    /// Removes the first waiter, which has the lock now. Returns what wakes it, if it sleeps. The caller holds the lock.
+    /// Removes the first waiter, which has the lock from now on. Returns what wakes it, if it sleeps. The caller holds
+    /// the lock.
     fn dequeue_first(&self, waiting: &mut Waiting) -> Option<Arc<Condvar>> {
         // Relaxed: written only under the lock, which is held.
         let served = self.served.load(Ordering::Relaxed);
