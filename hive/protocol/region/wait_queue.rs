@@ -73,8 +73,8 @@ impl WaitQueue {
     #[cold]
     pub(super) fn hand_over(&self) {
         let mut waiting = self.waiting.lock();
-        // The caller has seen `may_have_waiters` set. Only a holder of the lock clears this flag, when it serves the last
-        // waiter. The caller is the holder, so the queue is not empty.
+        // The caller has seen `may_have_waiters` set. Only a holder of the lock clears this flag, when it serves the
+        // last waiter. The caller is the holder, so the queue is not empty.
         let first = self.dequeue_first(&mut waiting);
         // Release the queue's lock before the wake-up, so that the waiter does not wake only to wait for it.
         drop(waiting);
