@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::process::in_own_process;
-use common::{Gate, Rng, assert_hive_works, proc_threads, rounds_for_a_while, sys, wait_until};
+use common::{Gate, Rng, assert_hive_works, proc_threads, rounds_for, sys, wait_until};
 use hive::Hive;
 
 const BLOCKED: [i32; 8] = [
@@ -156,7 +156,7 @@ fn stress_regions_resizes_and_settling_under_a_storm_of_alarms() {
                     scope.spawn(move || {
                         user.store(sys::tid(), Ordering::Release);
                         let mut dice = Rng::new(5);
-                        for _ in rounds_for_a_while(500) {
+                        for _ in rounds_for(20, 500) {
                             assert_hive_works(hive, dice.next_up_to(6));
                             hive.resize(dice.next_up_to(6)).unwrap();
                             hive.wait_until_parked();

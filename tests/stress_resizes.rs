@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use common::{Gate, Rng, assert_hive_works, is_in_guest, is_stress, rounds_for_a_while, run_exclusively};
+use common::{Gate, Rng, assert_hive_works, is_in_guest, is_stress, rounds_for, run_exclusively};
 use hive::Hive;
 
 /// The largest team.
@@ -50,7 +50,7 @@ fn run_stress(storm: StressPlan) {
         let runs: [AtomicU32; MAX_BEES] = Default::default();
         let mut expected = [0; MAX_BEES];
         let mut dice = Rng::new(3);
-        for number in rounds_for_a_while(regions) {
+        for number in rounds_for(20, regions) {
             let n = dice.next_up_to(MAX_BEES);
             hive.spmd(n, |bee| {
                 runs[bee.id()].fetch_add(1, Ordering::Relaxed);
@@ -128,7 +128,7 @@ fn stress_queens_resizers_and_settlers_all_at_once() {
             scope.spawn(move || {
                 start.arrive_and_wait(6);
                 let mut dice = dice();
-                for _ in rounds_for_a_while(rounds) {
+                for _ in rounds_for(20, rounds) {
                     let n = dice.next_up_to(MAX_BEES);
                     expected.fetch_add(n, Ordering::Relaxed);
                     let asks = dice.next_up_to(4) == 1;
@@ -145,7 +145,7 @@ fn stress_queens_resizers_and_settlers_all_at_once() {
             scope.spawn(move || {
                 start.arrive_and_wait(6);
                 let mut dice = dice();
-                for _ in rounds_for_a_while(rounds) {
+                for _ in rounds_for(20, rounds) {
                     hive.resize(dice.next_up_to(MAX_BEES)).unwrap();
                     assert!(hive.bees_not_yet_tucked_in() < MAX_BEES);
                 }
@@ -154,7 +154,7 @@ fn stress_queens_resizers_and_settlers_all_at_once() {
             scope.spawn(move || {
                 start.arrive_and_wait(6);
                 let mut dice = dice();
-                for _ in rounds_for_a_while(rounds / 10) {
+                for _ in rounds_for(20, rounds / 10) {
                     hive.resize(dice.next_up_to(MAX_BEES)).unwrap();
                     hive.wait_until_parked();
                     thread::yield_now();
