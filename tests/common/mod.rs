@@ -44,8 +44,8 @@ pub(crate) fn is_stress() -> bool {
     std::env::var_os("HIVE_TEST_STRESS").is_some()
 }
 
-/// The numbers 1 to `count`, but after so many seconds no more than the first hundred. On a quiet machine all rounds take
-/// less; beside busy programs each may take a few time slices.
+/// The numbers 1 to `count`, but after so many seconds no more than the first hundred. On a quiet machine all rounds
+/// take less; beside busy programs each may take a few time slices.
 pub(crate) fn rounds_for(seconds: u64, count: usize) -> impl Iterator<Item = usize> {
     let end = Instant::now() + Duration::from_secs(seconds);
     (1..=count).take_while(move |&round| is_stress() || round <= 100 || Instant::now() < end)
