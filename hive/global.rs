@@ -149,13 +149,7 @@ fn borrow_hive() -> Option<ManuallyDrop<Hive>> {
 /// As [`Hive::join`].
 #[inline]
 #[doc(alias("sections", "omp sections", "fork-join"))]
-pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
-where
-    A: FnOnce() -> RA + Send,
-    B: FnOnce() -> RB + Send,
-    RA: Send,
-    RB: Send,
-{
+pub fn join<A: FnOnce() -> RA + Send, B: FnOnce() -> RB + Send, RA: Send, RB: Send>(a: A, b: B) -> (RA, RB) {
     nesting::with_innermost_tasks_of_any(|context| match context {
         Some(context) => join::join::<false, _, _, _, _>(context, a, |_| b()),
         None => join_elsewhere(a, b),
