@@ -62,6 +62,20 @@ fn global_or_build(is_urgent: bool) -> &'static Hive {
     GLOBAL.get_or_make(build).unwrap_or_else(|never: Infallible| match never {})
 }
 
+/// Builds the global hive with one bee, after building it with the usual settings has failed with `error`.
+#[cold]
+fn build_queen_alone(error: &str) -> Hive {
+    let builder = Hive::builder().bees(1);
+    // The environment may ask for CPUs that the process may not use. That must not keep the hive from being built, so
+    // the second attempt pins to nothing.
+    let hive = builder.clone().build().or_else(|_| builder.pin(Pin::None).build());
+    let hive = hive.unwrap_or_else(|second| unreachable!("a hive of one bee needs nothing: {second}"));
+    let warning = format!("the hive starts with its queen alone: {error}");
+    warn_once(&warning);
+    hive.shared.add_warning(warning);
+    hive
+}
+
 /// Calls a method of the current hive, the one that the calling thread works for as a bee, in a region, a task or an
 /// `install`; otherwise of the global one. `current_hive!(resize(bees))` calls `resize(bees)`.
 ///
@@ -80,8 +94,23 @@ macro_rules! current_hive {
     }};
 }
 
+/// Free functions that call the method of their name of the current hive. A function is written without its body, and
+/// the bounds of its type parameters stand in brackets after `where`.
+macro_rules! of_current_hive {
+    ($(
+        $(#[$attribute:meta])*
+        pub fn $name:ident $(<$($generic:tt),*>)? ($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)?
+        $(where [$($bounds:tt)*])?;
+    )*) => {$(
+        $(#[$attribute])*
+        pub fn $name $(<$($generic),*>)? ($($argument: $type),*) $(-> $result)? $(where $($bounds)*)? {
+            current_hive!($name($($argument),*))
+        }
+    )*};
+}
+
 mod async_calls;
-// After `current_hive!`, which they use.
+// After the macros, which they use.
 mod loops;
 mod regions;
 
@@ -110,109 +139,6 @@ fn borrow_hive() -> Option<ManuallyDrop<Hive>> {
     unsafe { Hive::of_calling_thread() }
 }
 
-/// The number of bees of the [current](crate#which-hive) hive, including the queen. See [`Hive::bees`].
-///
-/// A region or a loop that starts outside of the hive's own regions and tasks has so many. Inside of these it is a team
-/// of one ([`Bee::bees`] is 1), and if the hive grows or shrinks meanwhile, the number is another one the next time.
-///
-/// ```
-/// let x = vec![1.0; 1 << 20];
-/// let sums = hive::spmd_all_map(|bee| x[bee.split(0..x.len())].iter().sum::<f64>());
-/// assert_eq!(sums.len(), hive::bees());
-/// assert_eq!(sums.iter().sum::<f64>(), x.len() as f64);
-/// ```
-#[doc(alias("num_threads", "omp_get_max_threads", "current_num_threads", "available_parallelism"))]
-pub fn bees() -> usize {
-    current_hive!(bees())
-}
-
-/// Builds the global hive with one bee, after building it with the usual settings has failed with `error`.
-#[cold]
-fn build_queen_alone(error: &str) -> Hive {
-    let builder = Hive::builder().bees(1);
-    // The environment may ask for CPUs that the process may not use. That must not keep the hive from being built, so
-    // the second attempt pins to nothing.
-    let hive = builder.clone().build().or_else(|_| builder.pin(Pin::None).build());
-    let hive = hive.unwrap_or_else(|second| unreachable!("a hive of one bee needs nothing: {second}"));
-    let warning = format!("the hive starts with its queen alone: {error}");
-    warn_once(&warning);
-    hive.shared.add_warning(warning);
-    hive
-}
-
-/// Runs a loop on the [current](crate#which-hive) hive: a region and a loop in one. See [`Hive::par_for`].
-///
-/// ```
-/// use std::sync::atomic::{AtomicUsize, Ordering};
-///
-/// let sum = AtomicUsize::new(0);
-/// hive::par_for((0..1000, hive::Schedule::Dynamic(16)), |range, _| {
-///     sum.fetch_add(range.sum(), Ordering::Relaxed);
-/// });
-/// assert_eq!(sum.into_inner(), 499_500);
-/// ```
-///
-/// # Panics
-/// As [`Hive::par_for`].
-#[inline]
-#[track_caller]
-#[doc(alias("parallel for", "parallel_for", "omp for", "for_each", "par_iter", "omp parallel for", "taskloop"))]
-pub fn par_for<F: Fn(Range<usize>, &Bee<'_>) + Sync>(work: impl IntoLoop, body: F) {
-    current_hive!(par_for(work, body));
-}
-
-/// Combines what `map` returns for parts of `range`, on the [current](crate#which-hive) hive. See [`Hive::par_reduce`].
-///
-/// ```
-/// use hive::{Reduction, Schedule};
-///
-/// let next = |n: usize| if n % 2 == 0 { n / 2 } else { 3 * n + 1 };
-/// let steps = |start: usize| std::iter::successors(Some(start), |n| (*n > 1).then(|| next(*n))).count();
-/// let max = Reduction::unordered((0, 0), std::cmp::max);
-/// let longest = hive::par_reduce((1..10_000, Schedule::Dynamic(64)), &max, |range| {
-///     range.map(|start| (steps(start), start)).max().unwrap()
-/// });
-/// assert_eq!(longest, (262, 6171));
-/// ```
-///
-/// # Panics
-/// As [`Hive::par_reduce`].
-#[track_caller]
-#[doc(alias("reduction", "sum", "fold", "par_iter", "omp reduction"))]
-pub fn par_reduce<L, T, F, M>(work: impl IntoLoop, reduction: &Reduction<L, T, F>, map: M) -> T
-where
-    L: Reproducibility,
-    T: Clone + Send,
-    F: Fn(T, T) -> T + Sync,
-    M: Fn(Range<usize>) -> T + Sync,
-{
-    current_hive!(par_reduce(work, reduction, map))
-}
-
-/// Replaces each element of `data` by its prefix sum, on the [current](crate#which-hive) hive. See [`Hive::par_scan`].
-///
-/// ```
-/// use hive::{Reduction, Scan};
-///
-/// // A distribution from the probabilities of its values.
-/// let mut p = vec![0.25; 4];
-/// hive::par_scan(&mut p, &Reduction::deterministic(0.0, |a, b| a + b), Scan::Inclusive);
-/// assert_eq!(p, [0.25, 0.5, 0.75, 1.0]);
-/// ```
-///
-/// # Panics
-/// As [`Hive::par_scan`].
-#[track_caller]
-#[doc(alias("prefix sum", "cumsum", "inscan", "scan"))]
-pub fn par_scan<L, T, F>(data: &mut [T], reduction: &Reduction<L, T, F>, scan: Scan)
-where
-    L: Reproducibility,
-    T: Copy + Send + Sync + 'static,
-    F: Fn(T, T) -> T + Sync,
-{
-    current_hive!(par_scan(data, reduction, scan));
-}
-
 /// Runs two closures, perhaps at the same time, on the [current](crate#which-hive) hive. See [`Hive::join`].
 ///
 /// ```
@@ -223,13 +149,7 @@ where
 /// As [`Hive::join`].
 #[inline]
 #[doc(alias("sections", "omp sections", "fork-join"))]
-pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
-where
-    A: FnOnce() -> RA + Send,
-    B: FnOnce() -> RB + Send,
-    RA: Send,
-    RB: Send,
-{
+pub fn join<A: FnOnce() -> RA + Send, B: FnOnce() -> RB + Send, RA: Send, RB: Send>(a: A, b: B) -> (RA, RB) {
     nesting::with_innermost_tasks_of_any(|context| match context {
         Some(context) => join::join::<false, _, _, _, _>(context, a, |_| b()),
         None => join_elsewhere(a, b),
@@ -243,149 +163,207 @@ fn join_elsewhere<RA: Send, RB: Send>(a: impl FnOnce() -> RA + Send, b: impl FnO
     current_hive!(join(a, b))
 }
 
-/// Runs `body` and the tasks that it spawns on the [current](crate#which-hive) hive. See [`Hive::scope`].
-///
-/// ```
-/// let mut sum = 0;
-/// hive::scope(|scope| scope.spawn(|_| sum = 1 + 2));
-/// assert_eq!(sum, 3);
-/// ```
-///
-/// # Panics
-/// As [`Hive::scope`].
-#[doc(alias("taskgroup", "omp taskgroup"))]
-pub fn scope<'scope, R: Send>(body: impl FnOnce(&Scope<'scope>) -> R + Send) -> R {
-    current_hive!(scope(body))
-}
+of_current_hive! {
+    /// The number of bees of the [current](crate#which-hive) hive, including the queen. See [`Hive::bees`].
+    ///
+    /// A region or a loop that starts outside of the hive's own regions and tasks has so many. Inside of these it is a
+    /// team of one ([`Bee::bees`] is 1), and if the hive grows or shrinks meanwhile, the number is another one the next
+    /// time.
+    ///
+    /// ```
+    /// let x = vec![1.0; 1 << 20];
+    /// let sums = hive::spmd_all_map(|bee| x[bee.split(0..x.len())].iter().sum::<f64>());
+    /// assert_eq!(sums.len(), hive::bees());
+    /// assert_eq!(sums.iter().sum::<f64>(), x.len() as f64);
+    /// ```
+    #[doc(alias("num_threads", "omp_get_max_threads", "current_num_threads", "available_parallelism"))]
+    pub fn bees() -> usize;
 
-/// Queues a task on the [current](crate#which-hive) hive. See [`Hive::spawn`].
-///
-/// ```
-/// let (sender, receiver) = std::sync::mpsc::channel();
-/// let field = vec![0.5; 1000];
-/// hive::spawn(move || sender.send(field.iter().sum::<f64>()).unwrap());
-/// // The caller may go on with something else meanwhile.
-/// assert_eq!(receiver.recv()?, 500.0);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// # Panics
-/// As [`Hive::spawn`].
-#[doc(alias = "omp task")]
-pub fn spawn(task: impl FnOnce() + Send + 'static) {
-    current_hive!(spawn(task));
-}
+    /// Runs a loop on the [current](crate#which-hive) hive: a region and a loop in one. See [`Hive::par_for`].
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    ///
+    /// let sum = AtomicUsize::new(0);
+    /// hive::par_for((0..1000, hive::Schedule::Dynamic(16)), |range, _| {
+    ///     sum.fetch_add(range.sum(), Ordering::Relaxed);
+    /// });
+    /// assert_eq!(sum.into_inner(), 499_500);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`Hive::par_for`].
+    #[inline]
+    #[track_caller]
+    #[doc(alias("parallel for", "parallel_for", "omp for", "for_each", "par_iter", "omp parallel for", "taskloop"))]
+    pub fn par_for<F>(work: impl IntoLoop, body: F) where [F: Fn(Range<usize>, &Bee<'_>) + Sync];
 
-/// Queues a task that only one bee of the [current](crate#which-hive) hive runs. See [`Hive::spawn_on`].
-///
-/// ```
-/// let solver = hive::Hive::new(2)?;
-/// let (sender, receiver) = std::sync::mpsc::channel();
-/// solver.install(|| hive::spawn_on(1, move || sender.send(hive::current()).unwrap()));
-/// assert_eq!(receiver.recv()?.map(|bee| bee.id), Some(1));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// # Panics
-/// As [`Hive::spawn_on`].
-pub fn spawn_on(bee: usize, task: impl FnOnce() + Send + 'static) {
-    current_hive!(spawn_on(bee, task));
-}
+    /// Combines what `map` returns for parts of `range`, on the [current](crate#which-hive) hive. See
+    /// [`Hive::par_reduce`].
+    ///
+    /// ```
+    /// use hive::{Reduction, Schedule};
+    ///
+    /// let next = |n: usize| if n % 2 == 0 { n / 2 } else { 3 * n + 1 };
+    /// let steps = |start: usize| std::iter::successors(Some(start), |n| (*n > 1).then(|| next(*n))).count();
+    /// let max = Reduction::unordered((0, 0), std::cmp::max);
+    /// let longest = hive::par_reduce((1..10_000, Schedule::Dynamic(64)), &max, |range| {
+    ///     range.map(|start| (steps(start), start)).max().unwrap()
+    /// });
+    /// assert_eq!(longest, (262, 6171));
+    /// ```
+    ///
+    /// # Panics
+    /// As [`Hive::par_reduce`].
+    #[track_caller]
+    #[doc(alias("reduction", "sum", "fold", "par_iter", "omp reduction"))]
+    pub fn par_reduce<L, T, F, M>(work: impl IntoLoop, reduction: &Reduction<L, T, F>, map: M) -> T
+    where [L: Reproducibility, T: Clone + Send, F: Fn(T, T) -> T + Sync, M: Fn(Range<usize>) -> T + Sync];
 
-/// What the bees of the [current](crate#which-hive) hive have done so far. See [`Hive::stats`].
-///
-/// ```
-/// println!("{}", hive::stats());
-/// ```
-pub fn stats() -> Stats {
-    current_hive!(stats())
-}
+    /// Replaces each element of `data` by its prefix sum, on the [current](crate#which-hive) hive. See
+    /// [`Hive::par_scan`].
+    ///
+    /// ```
+    /// use hive::{Reduction, Scan};
+    ///
+    /// // A distribution from the probabilities of its values.
+    /// let mut p = vec![0.25; 4];
+    /// hive::par_scan(&mut p, &Reduction::deterministic(0.0, |a, b| a + b), Scan::Inclusive);
+    /// assert_eq!(p, [0.25, 0.5, 0.75, 1.0]);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`Hive::par_scan`].
+    #[track_caller]
+    #[doc(alias("prefix sum", "cumsum", "inscan", "scan"))]
+    pub fn par_scan<L, T, F>(data: &mut [T], reduction: &Reduction<L, T, F>, scan: Scan)
+    where [L: Reproducibility, T: Copy + Send + Sync + 'static, F: Fn(T, T) -> T + Sync];
 
-/// Which settings of the [current](crate#which-hive) hive are in effect, and why. See [`Hive::report`].
-///
-/// ```
-/// println!("{}", hive::report());
-/// ```
-pub fn report() -> Report {
-    current_hive!(report())
-}
+    /// Runs `body` and the tasks that it spawns on the [current](crate#which-hive) hive. See [`Hive::scope`].
+    ///
+    /// ```
+    /// let mut sum = 0;
+    /// hive::scope(|scope| scope.spawn(|_| sum = 1 + 2));
+    /// assert_eq!(sum, 3);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`Hive::scope`].
+    #[doc(alias("taskgroup", "omp taskgroup"))]
+    pub fn scope<'scope, R>(body: impl FnOnce(&Scope<'scope>) -> R + Send) -> R where [R: Send];
 
-/// Runs `work` once on each worker of the [current](crate#which-hive) hive, not on its queen. See [`Hive::broadcast`].
-///
-/// ```
-/// // Something that each worker's thread needs once, such as a library's state of its own.
-/// let workers = hive::broadcast(|bee| bee);
-/// assert!(workers.into_iter().eq(1..hive::bees()));
-/// ```
-///
-/// # Panics
-/// As [`Hive::broadcast`].
-pub fn broadcast<R: Send>(work: impl Fn(usize) -> R + Sync) -> Vec<R> {
-    current_hive!(broadcast(work))
-}
+    /// Queues a task on the [current](crate#which-hive) hive. See [`Hive::spawn`].
+    ///
+    /// ```
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// let field = vec![0.5; 1000];
+    /// hive::spawn(move || sender.send(field.iter().sum::<f64>()).unwrap());
+    /// // The caller may go on with something else meanwhile.
+    /// assert_eq!(receiver.recv()?, 500.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    /// As [`Hive::spawn`].
+    #[doc(alias = "omp task")]
+    pub fn spawn(task: impl FnOnce() + Send + 'static);
 
-/// Runs `work` as a bee of the [current](crate#which-hive) hive. See [`Hive::install`].
-///
-/// ```
-/// assert_eq!(hive::install(|| 42), 42);
-/// ```
-///
-/// # Panics
-/// As [`Hive::install`].
-#[doc(alias = "ThreadPool::install")]
-pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
-    current_hive!(install(work))
-}
+    /// Queues a task that only one bee of the [current](crate#which-hive) hive runs. See [`Hive::spawn_on`].
+    ///
+    /// ```
+    /// let solver = hive::Hive::new(2)?;
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// solver.install(|| hive::spawn_on(1, move || sender.send(hive::current()).unwrap()));
+    /// assert_eq!(receiver.recv()?.map(|bee| bee.id), Some(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    /// As [`Hive::spawn_on`].
+    pub fn spawn_on(bee: usize, task: impl FnOnce() + Send + 'static);
 
-/// Changes the size of the [current](crate#which-hive) hive to `bees` bees. See [`Hive::resize`].
-///
-/// ```
-/// hive::resize(1)?; // this process needs no more than one core from here on
-/// hive::wait_until_parked();
-/// # Ok::<(), hive::Error>(())
-/// ```
-///
-/// # Errors
-/// As [`Hive::resize`].
-#[doc(alias("omp_set_num_threads", "num_threads"))]
-pub fn resize(bees: usize) -> Result<(), Error> {
-    current_hive!(resize(bees))
-}
+    /// What the bees of the [current](crate#which-hive) hive have done so far. See [`Hive::stats`].
+    ///
+    /// ```
+    /// println!("{}", hive::stats());
+    /// ```
+    pub fn stats() -> Stats;
 
-/// Keeps the bees of the [current](crate#which-hive) hive polling while `section` runs. See [`Hive::keep_spinning`].
-///
-/// ```
-/// let mut x = vec![1.0_f64; 10_000];
-/// hive::keep_spinning(|| {
-///     for _step in 0..10 {
-///         hive::par_for_mut(&mut x, hive::Schedule::Static, |_, x, _| x.iter_mut().for_each(|x| *x = x.cos()));
-///         x[0] = x[9_999]; // however long this takes, the next loop finds the bees awake
-///     }
-/// });
-/// ```
-#[doc(alias("OMP_WAIT_POLICY", "busy wait"))]
-pub fn keep_spinning<R>(section: impl FnOnce() -> R) -> R {
-    current_hive!(keep_spinning(section))
-}
+    /// Which settings of the [current](crate#which-hive) hive are in effect, and why. See [`Hive::report`].
+    ///
+    /// ```
+    /// println!("{}", hive::report());
+    /// ```
+    pub fn report() -> Report;
 
-/// Sends the bees of the [current](crate#which-hive) hive to sleep at once. See [`Hive::stop_spinning`].
-///
-/// ```
-/// hive::par_for(0..1000, |range, _| drop(range));
-/// hive::stop_spinning(); // a library with threads of its own comes next
-/// ```
-pub fn stop_spinning() {
-    current_hive!(stop_spinning());
-}
+    /// Runs `work` once on each worker of the [current](crate#which-hive) hive, not on its queen. See
+    /// [`Hive::broadcast`].
+    ///
+    /// ```
+    /// // Something that each worker's thread needs once, such as a library's state of its own.
+    /// let workers = hive::broadcast(|bee| bee);
+    /// assert!(workers.into_iter().eq(1..hive::bees()));
+    /// ```
+    ///
+    /// # Panics
+    /// As [`Hive::broadcast`].
+    pub fn broadcast<R>(work: impl Fn(usize) -> R + Sync) -> Vec<R> where [R: Send];
 
-/// Waits until no surplus worker of the [current](crate#which-hive) hive is on a core. See [`Hive::wait_until_parked`].
-///
-/// ```
-/// hive::resize(1)?;
-/// hive::wait_until_parked();
-/// assert_eq!(hive::global().bees_not_yet_tucked_in(), 0); // one core is in use from here on
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn wait_until_parked() {
-    current_hive!(wait_until_parked());
+    /// Runs `work` as a bee of the [current](crate#which-hive) hive. See [`Hive::install`].
+    ///
+    /// ```
+    /// assert_eq!(hive::install(|| 42), 42);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`Hive::install`].
+    #[doc(alias = "ThreadPool::install")]
+    pub fn install<R>(work: impl FnOnce() -> R + Send) -> R where [R: Send];
+
+    /// Changes the size of the [current](crate#which-hive) hive to `bees` bees. See [`Hive::resize`].
+    ///
+    /// ```
+    /// hive::resize(1)?; // this process needs no more than one core from here on
+    /// hive::wait_until_parked();
+    /// # Ok::<(), hive::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Hive::resize`].
+    #[doc(alias("omp_set_num_threads", "num_threads"))]
+    pub fn resize(bees: usize) -> Result<(), Error>;
+
+    /// Keeps the bees of the [current](crate#which-hive) hive polling while `section` runs. See
+    /// [`Hive::keep_spinning`].
+    ///
+    /// ```
+    /// let mut x = vec![1.0_f64; 10_000];
+    /// hive::keep_spinning(|| {
+    ///     for _step in 0..10 {
+    ///         hive::par_for_mut(&mut x, hive::Schedule::Static, |_, x, _| x.iter_mut().for_each(|x| *x = x.cos()));
+    ///         x[0] = x[9_999]; // however long this takes, the next loop finds the bees awake
+    ///     }
+    /// });
+    /// ```
+    #[doc(alias("OMP_WAIT_POLICY", "busy wait"))]
+    pub fn keep_spinning<R>(section: impl FnOnce() -> R) -> R;
+
+    /// Sends the bees of the [current](crate#which-hive) hive to sleep at once. See [`Hive::stop_spinning`].
+    ///
+    /// ```
+    /// hive::par_for(0..1000, |range, _| drop(range));
+    /// hive::stop_spinning(); // a library with threads of its own comes next
+    /// ```
+    pub fn stop_spinning();
+
+    /// Waits until no surplus worker of the [current](crate#which-hive) hive is on a core. See
+    /// [`Hive::wait_until_parked`].
+    ///
+    /// ```
+    /// hive::resize(1)?;
+    /// hive::wait_until_parked();
+    /// assert_eq!(hive::global().bees_not_yet_tucked_in(), 0); // one core is in use from here on
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn wait_until_parked();
 }

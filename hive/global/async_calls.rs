@@ -28,11 +28,7 @@ use crate::tasks::async_task::{AsyncTask, call_by, poll_by};
 /// # Panics
 /// As [`Hive::run_async`].
 #[doc(alias("spawn_blocking", "block_in_place"))]
-pub fn run_async<R, F>(work: F) -> AsyncTask<R>
-where
-    R: Send + 'static,
-    F: FnOnce() -> R + Send + 'static,
-{
+pub fn run_async<R: Send + 'static, F: FnOnce() -> R + Send + 'static>(work: F) -> AsyncTask<R> {
     call_by(global_or_build(true), |_| work())
 }
 
@@ -62,9 +58,6 @@ where
 /// # Panics
 /// As [`Hive::spawn_async`].
 #[doc(alias("tokio::spawn", "suspend", "coroutine"))]
-pub fn spawn_async<F>(future: F) -> AsyncTask<F::Output>
-where
-    F: Future<Output: Send> + Send + 'static,
-{
+pub fn spawn_async<F: Future<Output: Send> + Send + 'static>(future: F) -> AsyncTask<F::Output> {
     poll_by(global_or_build(true), future)
 }
