@@ -112,7 +112,7 @@ impl PlaceAssignment {
 /// If the process may use none of them.
 pub(crate) fn allowed_listed_cpus(machine: &Machine, list: &[usize]) -> Result<(Vec<usize>, Option<String>), String> {
     let (allowed, unknown) = (machine.mask(), cpus_not_allowed(machine, list));
-    let known: Vec<_> = list.iter().copied().filter(|&cpu| allowed.contains(cpu)).collect();
+    let known: Vec<_> = list.iter().copied().filter(|cpu| allowed.contains(cpu)).collect();
     if unknown.is_empty() {
         return Ok((known, None));
     }
@@ -149,7 +149,7 @@ fn truncate(places: &mut Vec<Place>, list: &PlaceList, count: Option<NonZero<usi
 /// A place for each unit of the kind `each`, made of its CPUs that are not taken. Units without such CPUs make no
 /// place. The places are in the order of the machine.
 fn unit_places(machine: &Machine, each: PlaceUnit, taken: &CpuMask) -> Vec<Place> {
-    let is_free = |cpu: &&Cpu| !taken.contains(cpu.os_index);
+    let is_free = |cpu: &&Cpu| !taken.contains(&cpu.os_index);
     // Each hardware thread is a place.
     let Some(unit) = each.unit() else {
         return machine.cpus().iter().filter(is_free).map(|cpu| Place::new(machine, &[cpu], None)).collect();
