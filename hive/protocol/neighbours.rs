@@ -1,8 +1,8 @@
 //! Which bees are near which others, in terms of the hardware that their places share. `Team::others_by_distance` uses
 //! it: bees steal tasks from the nearest bees first, and notify the nearest first.
 
-use std::array;
 use std::ops::Range;
+use std::{array, iter};
 
 /// How far one bee is from another: the narrowest piece of hardware that their places share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,68 +112,40 @@ impl Neighbours {
     /// The bees with ids up to `last`, without `bee`, the nearest first, each with its distance. Bees that are equally
     /// far are listed starting with the one after `bee` in the order, and then around, so that not all bees turn to the
     /// same one first. Those without a location come last.
+    ///
+    /// Written as one short loop: it is part of a wake-up, and the core of the thread that makes it may have been idle
+    /// for so long that each cache line of code has to be fetched.
     #[inline]
-    pub(crate) fn by_distance(&self, bee: u32, last: u32) -> ByDistance<'_> {
-        let neighbourhood = self.neighbourhoods.get(bee as usize);
+    pub(crate) fn by_distance(&self, bee: u32, last: u32) -> impl Iterator<Item = (u32, Distance)> {
+        let own = self.neighbourhoods.get(bee as usize);
         // A bee without a location is far from all others. It starts at a position that depends on its id.
-        let start =
-            neighbourhood.map_or_else(|| (bee as usize).checked_rem(self.order.len()).unwrap_or(0), |own| own.position);
-        let listed = start..start + usize::from(neighbourhood.is_some());
-        let unbound = self.order.len() as u32..last + 1;
-        ByDistance { order: &self.order, neighbourhood, next_level: 0, after: 0..0, before: 0..0, listed, unbound, bee }
-    }
-}
-
-/// What `Neighbours::by_distance` lists. Written as one short loop: it is part of a wake-up, and the core of the thread
-/// that makes it may have been idle for so long that each cache line of code has to be fetched.
-pub(crate) struct ByDistance<'n> {
-    order: &'n [u32],
-    /// Of the bee from which it is counted. None: it has no location.
-    neighbourhood: Option<&'n Neighbourhood>,
-    /// The index in `Distance::ALL` of the distance that comes after the present one.
-    next_level: usize,
-    /// What is left of the present distance: first the bees after those that are nearer, then those before them.
-    after: Range<usize>,
-    before: Range<usize>,
-    /// The range of the order that is listed when these two are empty.
-    listed: Range<usize>,
-    /// The bees without a location that are left.
-    unbound: Range<u32>,
-    /// The bee from which it is counted.
-    bee: u32,
-}
-
-impl Iterator for ByDistance<'_> {
-    type Item = (u32, Distance);
-
-    #[inline]
-    fn next(&mut self) -> Option<(u32, Distance)> {
-        loop {
-            match self.after.next().or_else(|| self.before.next()) {
-                Some(position) if self.order[position] < self.unbound.end => {
-                    return Some((self.order[position], Distance::ALL[self.next_level - 1]));
+        let start = own.map_or_else(|| (bee as usize).checked_rem(self.order.len()).unwrap_or(0), |own| own.position);
+        let mut listed = start..start + usize::from(own.is_some());
+        // What is left of the present distance: first the bees after those that are nearer, then those before them.
+        let (mut after, mut before, mut next_level) = (0..0, 0..0, 0);
+        let mut unbound = self.order.len() as u32..last + 1;
+        iter::from_fn(move || {
+            loop {
+                match after.next().or_else(|| before.next()) {
+                    Some(position) if self.order[position] <= last => {
+                        return Some((self.order[position], Distance::ALL[next_level - 1]));
+                    }
+                    Some(_) => {}
+                    // The next distance adds what its range of the order has beyond what is listed.
+                    None if listed.len() < self.order.len() => {
+                        let reach = match (Distance::ALL[next_level], own) {
+                            (Distance::Far, _) => 0..self.order.len(),
+                            (_, Some(own)) => own.reach[next_level].clone(),
+                            (_, None) => listed.clone(),
+                        };
+                        next_level += 1;
+                        (after, before) = (listed.end..reach.end, reach.start..listed.start);
+                        listed = reach;
+                    }
+                    None => return unbound.find(|&id| id != bee).map(|id| (id, Distance::Far)),
                 }
-                Some(_) => {}
-                None if self.listed.len() < self.order.len() => self.go_further(),
-                None => break,
             }
-        }
-        self.unbound.find(|&id| id != self.bee).map(|id| (id, Distance::Far))
-    }
-}
-
-impl ByDistance<'_> {
-    /// Goes on to the next distance, which adds what its range of the order has beyond what is listed.
-    fn go_further(&mut self) {
-        let reach = match (Distance::ALL[self.next_level], self.neighbourhood) {
-            (Distance::Far, _) => 0..self.order.len(),
-            (_, Some(own)) => own.reach[self.next_level].clone(),
-            (_, None) => self.listed.clone(),
-        };
-        self.next_level += 1;
-        self.after = self.listed.end..reach.end;
-        self.before = reach.start..self.listed.start;
-        self.listed = reach;
+        })
     }
 }
 

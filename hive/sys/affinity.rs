@@ -41,7 +41,7 @@ pub(crate) use not_portable::{OtherThread, current_cpu};
 /// Moves the calling thread off a CPU that is among `cpus`, if it may run elsewhere. It is not bound: its mask is as
 /// before.
 pub(crate) fn migrate_off(cpus: &CpuMask) {
-    let is_in_the_way = current_cpu().is_some_and(|cpu| cpus.contains(cpu));
+    let is_in_the_way = current_cpu().is_some_and(|cpu| cpus.contains(&cpu));
     let Some(mask) = is_in_the_way.then(query).and_then(Result::ok) else { return };
     let other_cpus = mask.difference(cpus);
     // The kernel moves the thread at once when its CPU is taken from its mask, and leaves it where it is when that
@@ -311,7 +311,7 @@ mod elsewhere {
     pub(crate) fn apply(mask: &CpuMask) -> Result<(), CallError> {
         let call = "core_affinity::set_for_current";
         match mask.last() {
-            Some(id) if mask.len() == 1 && core_affinity::set_for_current(core_affinity::CoreId { id }) => Ok(()),
+            Some(&id) if mask.len() == 1 && core_affinity::set_for_current(core_affinity::CoreId { id }) => Ok(()),
             Some(_) if mask.len() == 1 => Err(CallError::last_os_error(call)),
             _ => Err(CallError { call, error: io::ErrorKind::Unsupported.into() }),
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::Deref;
 use std::str::FromStr;
 
 /// The highest CPU number that a list may name. Linux supports at most 8,192 CPUs today. The bound makes a mistyped
@@ -22,26 +23,9 @@ impl CpuMask {
         Self::default()
     }
 
-    pub(crate) fn contains(&self, cpu: usize) -> bool {
-        self.0.contains(&cpu)
-    }
-
     /// The CPUs in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.0.iter().copied()
-    }
-
-    /// The CPU with the highest number.
-    pub(crate) fn last(&self) -> Option<usize> {
-        self.0.last().copied()
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 
     #[cfg_attr(
@@ -56,12 +40,16 @@ impl CpuMask {
         Self(&self.0 | &other.0)
     }
 
-    pub(crate) fn is_subset(&self, other: &Self) -> bool {
-        self.0.is_subset(&other.0)
-    }
-
     pub(crate) fn difference(&self, other: &Self) -> Self {
         Self(&self.0 - &other.0)
+    }
+}
+
+impl Deref for CpuMask {
+    type Target = BTreeSet<usize>;
+
+    fn deref(&self) -> &BTreeSet<usize> {
+        &self.0
     }
 }
 
@@ -195,8 +183,8 @@ mod tests {
     #[test]
     fn is_a_set() {
         let set = mask("1500,1-3");
-        assert_eq!((set.len(), set.last(), set.is_empty()), (4, Some(1500), false));
-        assert!(set.contains(1500) && !set.contains(0));
+        assert_eq!((set.len(), set.last(), set.is_empty()), (4, Some(&1500), false));
+        assert!(set.contains(&1500) && !set.contains(&0));
         assert_eq!(set.intersection(&mask("2-9")), mask("2-3"));
         assert_eq!(set.union(&mask("4")), mask("1-4,1500"));
         assert_eq!(set.difference(&mask("2,1500")), mask("1,3"));

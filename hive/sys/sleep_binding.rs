@@ -253,7 +253,7 @@ mod tests {
     /// The mask of the calling thread, and one of its CPUs. None: it has only one.
     fn two_masks() -> Option<(CpuMask, CpuMask)> {
         let all = affinity::query().unwrap();
-        let one = CpuMask::from_iter(all.last());
+        let one = CpuMask::from_iter(all.last().copied());
         (one != all).then_some((one, all))
     }
 

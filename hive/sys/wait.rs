@@ -167,7 +167,7 @@ impl WaitPolicy {
 
     /// Says that a worker has left this CPU of its own, and may use `others` instead.
     pub(crate) fn note_left_cpu(&self, cpu: usize, others: &CpuMask) {
-        self.taken_cpu.set(if others.len() == 1 { others.last() } else { None });
+        self.taken_cpu.set(if others.len() == 1 { others.last().copied() } else { None });
         self.left_cpu.set(Some(cpu));
     }
 
@@ -186,12 +186,12 @@ impl WaitPolicy {
 
     /// Whether a worker is bound to this CPU at present.
     fn is_worker_cpu(&self, cpu: usize) -> bool {
-        self.taken_cpu.get() == Some(cpu) || self.left_cpu.get() != Some(cpu) && self.worker_cpus.contains(cpu)
+        self.taken_cpu.get() == Some(cpu) || self.left_cpu.get() != Some(cpu) && self.worker_cpus.contains(&cpu)
     }
 
     /// Whether a worker may be bound to its own `cpus` again: none of them is one that it would have to share.
     pub(crate) fn may_bind_to(&self, cpus: Option<&CpuMask>) -> bool {
-        self.shared_cpu.get().is_none_or(|cpu| cpus.is_none_or(|cpus| !cpus.contains(cpu)))
+        self.shared_cpu.get().is_none_or(|cpu| cpus.is_none_or(|cpus| !cpus.contains(&cpu)))
     }
 
     /// Notes where the calling thread runs, which has woken workers for a region and takes part in it itself.

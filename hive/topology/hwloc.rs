@@ -100,7 +100,7 @@ fn read_cpus(topology: &Topology, allowed: Option<&CpuMask>) -> Vec<RawCpu> {
         .objects_with_type(ObjectType::PU)
         .filter_map(|pu| {
             let os_index = pu.os_index()?;
-            let usable = permitted.is_set(os_index) && allowed.is_none_or(|allowed| allowed.contains(os_index));
+            let usable = permitted.is_set(os_index) && allowed.is_none_or(|allowed| allowed.contains(&os_index));
             usable.then(|| RawCpu { slowness: slowness(&kinds, os_index), ..read_cpu(topology, &nodes, pu, os_index) })
         })
         .collect()

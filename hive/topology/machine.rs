@@ -73,7 +73,7 @@ pub(crate) struct RawCpu {
 /// which nothing is known counts as one of the fastest.
 #[cfg(any(target_os = "linux", feature = "hwloc"))]
 pub(crate) fn slowness(kinds: &[CpuMask], cpu: usize) -> u64 {
-    kinds.iter().rev().position(|kind| kind.contains(cpu)).unwrap_or(0) as u64
+    kinds.iter().rev().position(|kind| kind.contains(&cpu)).unwrap_or(0) as u64
 }
 
 /// The source of a machine of which nothing but a list of CPUs is known.

@@ -42,7 +42,7 @@ impl NumaNodes {
 
     /// The node that `cpu` is local to. If there are several, the one with the fewest CPUs.
     pub(crate) fn nearest(&self, cpu: usize) -> Option<&NumaNode> {
-        self.0.iter().filter(|node| node.cpus.contains(cpu)).min_by_key(|node| node.cpus.len())
+        self.0.iter().filter(|node| node.cpus.contains(&cpu)).min_by_key(|node| node.cpus.len())
     }
 }
 

@@ -158,7 +158,7 @@ fn choose_places(
         // A user who sets the environment variable may not know the machine, so CPUs that the process may not use are
         // left out. In a list that the program gives they are an error, which `PlaceAssignment::new` returns.
         Binding::Pin(Pin::Cpus(list)) if settings.is_from_environment => {
-            let (known, warning) = place_policy::allowed_listed_cpus(machine, &list)?;
+            let (known, warning) = place_policy::allowed_listed_cpus(machine, list);
             (Binding::Pin(Pin::Cpus(known)), warning)
         }
         other => (other, None),

@@ -46,7 +46,12 @@ impl PlaceAssignment {
             }
             Pin::Cpus(list) => match cpus_not_allowed(machine, list) {
                 cpus if cpus.is_empty() => PlaceList::Listed(list.iter().map(|&cpu| vec![cpu]).collect()),
-                cpus => return Err(not_allowed(&cpus, machine)),
+                cpus => {
+                    return Err(format!(
+                        "CPUs {cpus} cannot be pinned to: this process may use CPUs {}; name some of these",
+                        machine.mask()
+                    ));
+                }
             },
         };
         let policy = PlacePolicy { bind: ProcBind::True, shrink, bees: 0 };
@@ -106,36 +111,24 @@ impl PlaceAssignment {
 }
 
 /// The CPUs of the list in `HIVE_PIN` that the process may use, in the order of the list, and a warning that names
-/// those that were left out.
-///
-/// # Errors
-/// If the process may use none of them.
-pub(crate) fn allowed_listed_cpus(machine: &Machine, list: &[usize]) -> Result<(Vec<usize>, Option<String>), String> {
-    let (allowed, unknown) = (machine.mask(), cpus_not_allowed(machine, list));
-    let known: Vec<_> = list.iter().copied().filter(|&cpu| allowed.contains(cpu)).collect();
-    if unknown.is_empty() {
-        return Ok((known, None));
+/// those that were left out. If it may use none of them, the whole list, which `PlaceAssignment::new` refuses.
+pub(crate) fn allowed_listed_cpus(machine: &Machine, list: Vec<usize>) -> (Vec<usize>, Option<String>) {
+    let (allowed, unknown) = (machine.mask(), cpus_not_allowed(machine, &list));
+    let known: Vec<_> = list.iter().copied().filter(|cpu| allowed.contains(cpu)).collect();
+    if unknown.is_empty() || known.is_empty() {
+        return (list, None);
     }
-    if known.is_empty() {
-        return Err(not_allowed(&unknown, machine));
-    }
-    let (requested, used) = (Pin::Cpus(list.to_vec()), Pin::Cpus(known.clone()));
+    let (requested, used) = (Pin::Cpus(list), Pin::Cpus(known.clone()));
     let problem = format!(
         "HIVE_PIN={requested}: CPUs {unknown} are left out, as this process may use CPUs {allowed}; \
          bees are on CPUs {used} in turn"
     );
-    Ok((known, Some(problem)))
+    (known, Some(problem))
 }
 
 /// Those of the listed CPUs that the process may not use.
 fn cpus_not_allowed<'c>(machine: &Machine, listed: impl IntoIterator<Item = &'c usize>) -> CpuMask {
     listed.into_iter().copied().collect::<CpuMask>().difference(&machine.mask())
-}
-
-/// The error that these CPUs, which the user has listed, may not be used.
-fn not_allowed(cpus: &CpuMask, machine: &Machine) -> String {
-    let allowed = machine.mask();
-    format!("CPUs {cpus} cannot be pinned to: this process may use CPUs {allowed}; name some of these")
 }
 
 /// Keeps the first `count` places. Returns a warning if there are fewer.
@@ -149,7 +142,7 @@ fn truncate(places: &mut Vec<Place>, list: &PlaceList, count: Option<NonZero<usi
 /// A place for each unit of the kind `each`, made of its CPUs that are not taken. Units without such CPUs make no
 /// place. The places are in the order of the machine.
 fn unit_places(machine: &Machine, each: PlaceUnit, taken: &CpuMask) -> Vec<Place> {
-    let is_free = |cpu: &&Cpu| !taken.contains(cpu.os_index);
+    let is_free = |cpu: &&Cpu| !taken.contains(&cpu.os_index);
     // Each hardware thread is a place.
     let Some(unit) = each.unit() else {
         return machine.cpus().iter().filter(is_free).map(|cpu| Place::new(machine, &[cpu], None)).collect();

@@ -88,7 +88,7 @@ impl FromStr for Shrink {
 /// Slow cores come before second hardware threads, because a bee on a second thread slows down the bee on the first
 /// one, and a bee on a slow core disturbs no other bee.
 pub(crate) fn cpus_in_order<'m>(machine: &'m Machine, taken: &CpuMask, shrink: Shrink) -> Vec<&'m Cpu> {
-    let is_taken = |cpu: &&Cpu| taken.contains(cpu.os_index);
+    let is_taken = |cpu: &&Cpu| taken.contains(&cpu.os_index);
     // How many CPUs of each core have been given out: at first, those that are taken.
     let mut threads_on_core = vec![0_usize; machine.unit_count(Unit::Core)];
     for cpu in machine.cpus().iter().filter(is_taken) {

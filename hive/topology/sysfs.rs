@@ -130,7 +130,7 @@ impl UnitReader<'_> {
         }
         let read = |name: &&str| {
             let cpus = kernel_file::value::<CpuMask>(file_of(self.directory, cpu, name))?.intersection(self.online);
-            cpus.contains(cpu).then_some(cpus)
+            cpus.contains(&cpu).then_some(cpus)
         };
         let cpus = Rc::new(names.iter().find_map(read)?);
         known.extend(cpus.iter().map(|cpu| (cpu, cpus.clone())));

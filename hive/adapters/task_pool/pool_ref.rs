@@ -101,15 +101,8 @@ impl<'m> PoolRef<'_, 'm> {
     /// With the first panic of `work`, after all have ended. Also in a forked child.
     pub fn broadcast<R: Send>(self, work: impl Fn(PoolBee<'_>) -> R + Sync) -> Vec<R> {
         let pool = self.pool;
-        let threads = threads_of(pool);
         self.queue_own_joins();
-        if let (Some(me), 1) = (self.bee(), threads) {
-            // The calling thread is the only one. What it has queued before comes first, as on every thread.
-            if !me.context.has_queued_tasks() {
-                return vec![work(me)];
-            }
-        }
-        let mut results: Vec<_> = (0..threads).map(|_| None).collect();
+        let mut results: Vec<_> = bees_of(pool).map(|_| None).collect();
         self.scope(|scope| {
             let work = &work;
             pool.team.send_in_one_order(|| {

@@ -20,13 +20,6 @@ use crate::protocol::worker::slot::{Slot, TaskPhase};
 use crate::protocol::{QueenGuard, Team};
 use crate::sync::{Ordering, fence};
 
-impl Slot {
-    /// Whether the bee is in the middle of a task, as far as another thread can tell.
-    pub(crate) fn is_in_task(&self) -> bool {
-        self.phase.get() == TaskPhase::InTask
-    }
-}
-
 impl Team {
     /// Announces a region of `bees` bees to its workers, for a thread that others may be waiting for. Returns whether
     /// the region may be started: no worker of the team is in a task, and none begins one before it has come to that
@@ -55,7 +48,7 @@ impl Team {
         // The worker announces nothing when it has looked, so a long wait naps.
         let mut spinner = self.policy().napping_spinner(1);
         loop {
-            match slot.phase.get() {
+            match slot.phase() {
                 TaskPhase::Idle => return true,
                 TaskPhase::InTask => return false,
                 TaskPhase::Looking => _ = spinner.spin_or_nap(),
@@ -72,7 +65,7 @@ impl Team {
     /// Called by the worker of `slot`, which is idle and has seen the regions up to `last_epoch`, before it looks for
     /// tasks. Returns whether it may look. If not, it stays idle, and has to come to the announced region first.
     pub(crate) fn try_mark_looking(&self, slot: &Slot, last_epoch: u64) -> bool {
-        slot.phase.set(TaskPhase::Looking);
+        slot.set_phase(TaskPhase::Looking);
         // SeqCst: pairs with the fence in `try_announce_region`. Either the thread there sees that this worker is not
         // idle, or this worker sees the announcement below.
         fence(Ordering::SeqCst);
@@ -80,7 +73,7 @@ impl Team {
         // Not if it has a part in that region, and has not come to it yet.
         let may_look = slot.id >= announced.bees() || announced.epoch() <= last_epoch;
         if !may_look {
-            slot.phase.set(TaskPhase::Idle);
+            slot.set_phase(TaskPhase::Idle);
         }
         may_look
     }

@@ -18,13 +18,9 @@ pub(super) struct WaitQueue {
     waiting: Mutex<Waiting>,
 }
 
-/// The waiters that have not been served.
-#[derive(Default)]
-struct Waiting {
-    /// For each waiter the condition variable that it sleeps on, or None while it polls. Each has one of its own, so
-    /// that handing the lock over wakes one thread.
-    waiters: VecDeque<Option<Arc<Condvar>>>,
-}
+/// For each waiter that has not been served the condition variable that it sleeps on, or None while it polls. Each has
+/// one of its own, so that handing the lock over wakes one thread.
+type Waiting = VecDeque<Option<Arc<Condvar>>>;
 
 /// A place in the queue.
 #[derive(Clone, Copy)]
@@ -48,11 +44,9 @@ impl WaitQueue {
     pub(super) fn join(&self) -> Ticket {
         let mut waiting = self.waiting.lock();
         // Relaxed: written only under the lock, which is held.
-        let ticket = Ticket {
-            number: self.served.load(Ordering::Relaxed) + waiting.waiters.len() as u64,
-            is_first: waiting.waiters.is_empty(),
-        };
-        waiting.waiters.push_back(None);
+        let ticket =
+            Ticket { number: self.served.load(Ordering::Relaxed) + waiting.len() as u64, is_first: waiting.is_empty() };
+        waiting.push_back(None);
         // Relaxed: see `may_have_waiters`.
         self.may_have_waiters.store(true, Ordering::Relaxed);
         ticket
@@ -97,7 +91,7 @@ impl WaitQueue {
         // Relaxed: written only under the lock, which is held. If the caller has been served meanwhile, it is not in
         // the queue any more.
         if let Some(index) = ticket.number.checked_sub(self.served.load(Ordering::Relaxed)) {
-            waiting.waiters[index as usize] = Some(Arc::clone(&condvar));
+            waiting[index as usize] = Some(Arc::clone(&condvar));
         }
         if ticket.is_first {
             self.sleep_as_first(waiting, ticket, &condvar, policy, try_lock)
@@ -144,9 +138,9 @@ impl WaitQueue {
     fn dequeue_first(&self, waiting: &mut Waiting) -> Option<Arc<Condvar>> {
         // Relaxed: written only under the lock, which is held.
         let served = self.served.load(Ordering::Relaxed);
-        let first = waiting.waiters.pop_front();
+        let first = waiting.pop_front();
         assert!(first.is_some(), "the flag is up, and all {served} have been served");
-        if waiting.waiters.is_empty() {
+        if waiting.is_empty() {
             // Relaxed: for the waiter that is served here, the next who reads it, the store below publishes it. So this
             // has to come first.
             self.may_have_waiters.store(false, Ordering::Relaxed);
@@ -158,6 +152,6 @@ impl WaitQueue {
 
     /// How many threads wait.
     pub(super) fn len(&self) -> usize {
-        self.waiting.lock().waiters.len()
+        self.waiting.lock().len()
     }
 }

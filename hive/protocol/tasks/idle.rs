@@ -170,15 +170,11 @@ impl TaskContext<'_> {
             if slot.semaphore.wait_for(LOOK_WHILE_PARKED) {
                 return true;
             }
-            if team.has_queued_task() {
-                // For the same reason as in `Team::wake_bee_as`.
-                team.pending_parks.add();
-                // Step: get up
-                if slot.change(SlotState::Parked, SlotState::Surplus) {
-                    return false;
-                }
-                // Another thread has ended the park, and its post is on its way.
-                team.pending_parks.remove();
+            // If the change fails, another thread has ended the park, and its post is on its way.
+            // Step: get up
+            let get_up = || slot.change(SlotState::Parked, SlotState::Surplus);
+            if team.has_queued_task() && team.pending_parks.add_if(get_up) {
+                return false;
             }
         }
         slot.semaphore.wait();

@@ -198,21 +198,21 @@ impl<'c> TaskContext<'c> {
     /// Runs `work`, the start handler of a worker before its first region, as if it were a task: a thread that must not
     /// wait for a task does not wait for this either.
     pub(crate) fn run_as_task(&self, work: impl FnOnce()) {
-        self.slot.phase.set(TaskPhase::InTask);
+        self.slot.set_phase(TaskPhase::InTask);
         self.begin_task();
         let (outer, outside) = (self.depth_of_task.replace(self.depth.get()), self.joins.begin_task());
         work();
         self.joins.end_task(outside);
         self.depth_of_task.set(outer);
         self.end_task();
-        self.slot.phase.set(TaskPhase::Idle);
+        self.slot.set_phase(TaskPhase::Idle);
     }
 
     /// Has a bee that is in no task say that it no longer looks for tasks, because it has found none. For a bee in a
     /// task this does nothing. Always returns None, so that it can end a chain of searches.
     pub(crate) fn leave_search_phase<T>(&self) -> Option<T> {
         if self.depth.get() == 0 && self.is_in_search_phase.replace(false) {
-            self.slot.phase.set(TaskPhase::Idle);
+            self.slot.set_phase(TaskPhase::Idle);
         }
         None
     }
@@ -232,7 +232,7 @@ impl<'c> TaskContext<'c> {
         // Before the task begins: if other bees relied on this one to search, they are replaced now.
         self.end_search();
         self.slot.counters.increment(Counter::Tasks);
-        self.slot.phase.set(TaskPhase::InTask);
+        self.slot.set_phase(TaskPhase::InTask);
         self.begin_task();
         let (outer, outside) = (self.depth_of_task.replace(self.depth.get()), self.joins.begin_task());
         let steal = self.steal_pacing.begin_task();
@@ -249,7 +249,7 @@ impl<'c> TaskContext<'c> {
         if self.depth.get() == 0 {
             // In the middle of its part of a region a bee has not said that it looks for tasks, and would not say that
             // it has stopped. So it is Idle again.
-            self.slot.phase.set(if self.is_in_search_phase.get() { TaskPhase::Looking } else { TaskPhase::Idle });
+            self.slot.set_phase(if self.is_in_search_phase.get() { TaskPhase::Looking } else { TaskPhase::Idle });
         }
     }
 

@@ -89,11 +89,6 @@ impl<'c> TaskContext<'c> {
         !self.deque().is_empty() || !self.joins.is_empty()
     }
 
-    /// Whether tasks wait in the bee's own queues.
-    pub(crate) fn has_queued_tasks(&self) -> bool {
-        !self.deque().is_empty() || self.team.has_mailbox_task(self.slot)
-    }
-
     /// Runs one task of the bee's own: from its deque, from its mailbox, or else the second half of a join that it is
     /// in the middle of. Returns whether there was one.
     pub(crate) fn run_one_own(&self) -> bool {

@@ -32,9 +32,9 @@ impl PendingParks {
         self.word.load(Ordering::Acquire) & !HAS_WAITERS
     }
 
-    /// Counts one more. It adds, and never sets the count, because two shrinks may overlap. Call before the change of
-    /// state; if that fails, call `remove`.
-    pub(crate) fn add(&self) {
+    /// Counts one more. It adds, and never sets the count, because two shrinks may overlap. Called before the change of
+    /// state; if that fails, `remove` is.
+    fn add(&self) {
         // Relaxed: the change of state that follows publishes it.
         let before = self.word.fetch_add(1, Ordering::Relaxed);
         debug_assert!(before & !HAS_WAITERS < u32::from(u16::MAX), "more surplus bees than there can be: {before}");

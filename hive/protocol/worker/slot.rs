@@ -95,25 +95,6 @@ pub(crate) enum TaskPhase {
     InTask = 2,
 }
 
-/// The phase of one bee, at first `Idle`. Only the bee's own thread changes it; a thread that announces a region reads
-/// it: see `region/announcement.rs`.
-#[derive(Default)]
-pub(crate) struct TaskPhaseWord(AtomicU32);
-
-impl TaskPhaseWord {
-    /// Sets the phase of the calling bee.
-    pub(crate) fn set(&self, phase: TaskPhase) {
-        // Relaxed: the one change that has to be ordered, to `Looking`, is ordered by the fence in
-        // `Team::try_mark_looking`.
-        self.0.store(phase as u32, Ordering::Relaxed);
-    }
-
-    pub(crate) fn get(&self) -> TaskPhase {
-        // Relaxed: the fence in `Team::try_announce_region` orders this load after the announcement.
-        [TaskPhase::Idle, TaskPhase::Looking, TaskPhase::InTask][self.0.load(Ordering::Relaxed) as usize]
-    }
-}
-
 /// One bee's place in the team. Slot 0 is the queen's: it is used by the thread that leads a region or runs tasks in
 /// the queen's place.
 #[repr(align(128))]
@@ -139,9 +120,9 @@ pub(crate) struct Slot {
     pub(crate) wake_range: WakeRange,
     /// Who has woken the bee for the sake of tasks, if that was the reason, and how many others it is asked to wake.
     pub(crate) wake_request: WakeRequest,
-    /// Whether the bee is idle, looks for a task, or is in the middle of one. Only the bee writes it; a thread that
-    /// wants to start a nested region reads it.
-    pub(crate) phase: TaskPhaseWord,
+    /// A `TaskPhase`, at first `Idle`. Only the bee writes it; a thread that announces a region reads it: see
+    /// `region/announcement.rs`.
+    phase: AtomicU32,
     /// The bee's own task queues.
     pub(crate) queues: LocalQueues,
     /// The values that the bee shows to the other bees of its region in collective operations.
@@ -171,7 +152,7 @@ impl Slot {
             was_asleep: AtomicBool::new(false),
             wake_range: WakeRange::default(),
             wake_request: WakeRequest::default(),
-            phase: TaskPhaseWord::default(),
+            phase: AtomicU32::default(),
             queues: LocalQueues::new(pool_rules.is_some_and(|rules| rules.is_breadth_first)),
             exchange_slots: ExchangeSlots::new(),
             signal: CachePadded::default(),
@@ -210,6 +191,23 @@ impl Slot {
     #[inline(always)]
     pub(super) fn until_done(&self, step: impl Fn(SlotState) -> bool) {
         while !step(self.state()) {}
+    }
+
+    /// Sets the phase of the calling bee.
+    pub(crate) fn set_phase(&self, phase: TaskPhase) {
+        // Relaxed: the one change that has to be ordered, to `Looking`, is ordered by the fence in
+        // `Team::try_mark_looking`.
+        self.phase.store(phase as u32, Ordering::Relaxed);
+    }
+
+    pub(crate) fn phase(&self) -> TaskPhase {
+        // Relaxed: the fence in `Team::try_announce_region` orders this load after the announcement.
+        [TaskPhase::Idle, TaskPhase::Looking, TaskPhase::InTask][self.phase.load(Ordering::Relaxed) as usize]
+    }
+
+    /// Whether the bee is in the middle of a task, as far as another thread can tell.
+    pub(crate) fn is_in_task(&self) -> bool {
+        self.phase() == TaskPhase::InTask
     }
 
     /// Blocks in the middle of a region until another thread posts the semaphore. Called by a bee at a barrier and by

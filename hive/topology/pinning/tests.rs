@@ -39,7 +39,7 @@ fn binds_to_every_allowed_cpu_and_puts_the_mask_back() {
 #[test]
 fn bonds_nest_and_loosen() {
     let before = affinity::query().unwrap();
-    let (first, last) = (before.iter().next().unwrap(), before.last().unwrap());
+    let (first, last) = (before.iter().next().unwrap(), *before.last().unwrap());
     let (outer_place, inner_place) = (place(first), place(last));
     let outer = bind(&outer_place).unwrap();
     let inner = bind(&inner_place).unwrap();
@@ -78,7 +78,7 @@ fn a_place_on_another_machine_changes_nothing() {
 #[test]
 fn a_bound_thread_still_sees_the_machine() {
     let machine = read_machine_unpinned();
-    let _bound = bind(&place(original_mask().unwrap().last().unwrap())).unwrap();
+    let _bound = bind(&place(*original_mask().unwrap().last().unwrap())).unwrap();
     assert_eq!(read_machine_unpinned(), machine);
 }
 
