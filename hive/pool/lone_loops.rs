@@ -214,18 +214,19 @@ impl Shared {
             self.team.help.begin_loop(0);
         }
         let begin = begin.or_else(|| is_one_to_time(number).then(clock::nanos));
-        if body.runs_anywhere() && !(is_short && call.may_run_as_one) {
+        let is_long = if body.runs_anywhere() && !(is_short && call.may_run_as_one) {
             let _apply_resize = self.prepare_loop_team(call)?;
-            self.team.run_region_if_long(queen_guard, call.bees, &&*body, deadline);
+            self.team.run_region_if_long(queen_guard, call.bees, &&*body, deadline)
         } else {
             // Where the bees of a team would meet at barriers, no bee can run another one's part. But the body does the
             // whole loop if it is the only bee, and for a short one that is the shortest way. A forked child fares as
             // on the whole team.
             with_abort_in_child(|| self.run_alone(body));
-        }
+            deadline.has_passed()
+        };
         match begin {
             Some(begin) => self.loop_costs.record(call.size, clock::nanos_since(begin)),
-            None if deadline.has_passed() => self.loop_costs.record(call.size, NANOS_OF_WAKING),
+            None if is_long => self.loop_costs.record(call.size, NANOS_OF_WAKING),
             None => {}
         }
         Ok(())

@@ -49,7 +49,7 @@ impl<P: RegionBody> RegionBody for RestOfLoop<'_, P> {
 
 impl Team {
     /// Runs `body` once as each of the first `bees` bees, on the calling thread until `deadline`, and returns when all
-    /// have ended. Otherwise as `run_region`.
+    /// have ended. Returns whether the deadline had passed before the last part. Otherwise as `run_region`.
     // Not marked as cold: where the processor has slept, each page of code costs as much as many instructions, and cold
     // functions have pages of their own.
     #[inline(never)]
@@ -59,7 +59,7 @@ impl Team {
         bees: u32,
         body: &P,
         deadline: Deadline,
-    ) {
+    ) -> bool {
         debug_assert!(body.runs_anywhere(), "its parts may need each other");
         let abort_guard = AbortOnUnwind::new("in a loop whose parts the queen runs");
         let (own_group, led_parts) = queen_guard.led_groups.queens_parts(self, bees);
@@ -93,6 +93,7 @@ impl Team {
         if is_poisoned {
             self.end_poisoned_region(&queen);
         }
+        unstarted.is_started()
     }
 
     /// Ends a region that has not been started. Returns whether it was poisoned.
