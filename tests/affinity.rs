@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use common::proc_threads::own_cpus;
 use common::process::{build_bound, has_all_cpus, in_own_process, in_own_process_with};
-use common::{Gate, assert_contains_all, assert_hive_works, proc_threads, sorted, sys, wait_until};
+use common::{Gate, assert_contains_all, assert_hive_works, proc_threads, seccomp, sorted, sys, wait_until};
 use hive::{Builder, Hive, Pin};
 
 /// Runs `part` in a process of its own, with the numbers of its CPUs, if there are several; with one there is nothing
@@ -170,7 +170,7 @@ fn a_queen_that_is_not_bound_keeps_her_mask_while_she_wakes_workers() {
                 done.send(()).expect("the queen waits for it");
             }
         });
-        sys::die_of_syscalls(&[libc::SYS_sched_setaffinity]);
+        assert!(seccomp::die_of_syscalls(&[libc::SYS_sched_setaffinity]));
         for _ in 0..50 {
             proc_threads::wait_until_asleep(&[worker]);
             order.send(()).expect("the thread goes on until the channel is closed");

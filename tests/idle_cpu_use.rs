@@ -9,7 +9,7 @@ use std::thread::{self, sleep};
 use std::time::Duration;
 
 use common::process::in_own_process;
-use common::{Gate, proc_threads, sys};
+use common::{Gate, proc_threads, seccomp, sys};
 use hive::{Builder, Hive, Pin};
 
 /// Checks that this process uses less than a thousandth of the CPU while it does nothing.
@@ -95,7 +95,7 @@ fn wait_without_yields(bees: usize, builder: Builder) {
     let tids = hive.spmd_map(bees, |bee| {
         // Each bee has a thread of its own, and leaves it only when all have come.
         bee.barrier();
-        sys::die_of_syscalls(&[libc::SYS_sched_yield]);
+        assert!(seccomp::die_of_syscalls(&[libc::SYS_sched_yield]));
         sys::tid()
     });
     let until_asleep = |bees: &[i32]| {

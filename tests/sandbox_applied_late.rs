@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::process::in_own_process;
-use common::seccomp::{CALLS_OF_STD, deny_syscalls, die_of_all_syscalls_but};
+use common::seccomp::{CALLS_OF_STD, deny_syscalls, deny_syscalls_of_all_threads, die_of_all_syscalls_but};
 use common::sys::{self, UnsyncCell};
 use common::{Gate, assert_hive_works, task_helpers};
 use hive::{Hive, Pin, Reduction, Schedule};
@@ -56,7 +56,8 @@ fn two_queens(hive: &Hive) {
 fn loops_and_queens_go_on_when_membarrier_and_affinity_are_forbidden() {
     in_own_process("loops_and_queens_go_on_when_membarrier_and_affinity_are_forbidden", || {
         let hive = Hive::new(2).unwrap();
-        sys::forbid_syscalls(&[libc::SYS_membarrier, libc::SYS_sched_setaffinity, libc::SYS_sched_getaffinity], true);
+        let calls = [libc::SYS_membarrier, libc::SYS_sched_setaffinity, libc::SYS_sched_getaffinity];
+        assert!(deny_syscalls_of_all_threads(&calls));
         assert!(!sys::has_membarrier());
         for hive in [hive, Hive::new(2).unwrap()] {
             two_queens(&hive);

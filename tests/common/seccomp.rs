@@ -7,12 +7,26 @@ use std::io::Error;
 use std::sync::Barrier;
 use std::thread;
 
+const DENY: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+
+/// No flags: the filter is that of the calling thread, and of those that it starts.
+const OF_CALLING_THREAD: libc::c_ulong = 0;
+
 /// Makes the kernel refuse these system calls of the calling thread, and of the threads that it starts from now on,
 /// with "operation not permitted". Returns false and prints the reason if this kernel does not accept the filter.
 pub(crate) fn deny_syscalls(calls: &[libc::c_long]) -> bool {
-    const DENY: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
-    let flags = 0;
-    set_filter(calls, DENY, libc::SECCOMP_RET_ALLOW, flags)
+    set_filter(calls, DENY, libc::SECCOMP_RET_ALLOW, OF_CALLING_THREAD)
+}
+
+/// The same for all threads of the process.
+pub(crate) fn deny_syscalls_of_all_threads(calls: &[libc::c_long]) -> bool {
+    set_filter(calls, DENY, libc::SECCOMP_RET_ALLOW, libc::SECCOMP_FILTER_FLAG_TSYNC)
+}
+
+/// Makes the kernel kill the process if the calling thread makes one of these system calls from now on. The result is
+/// that of [`deny_syscalls`].
+pub(crate) fn die_of_syscalls(calls: &[libc::c_long]) -> bool {
+    set_filter(calls, libc::SECCOMP_RET_KILL_PROCESS, libc::SECCOMP_RET_ALLOW, OF_CALLING_THREAD)
 }
 
 /// Makes the kernel kill the process if one of its threads makes another system call than these from now on. The result

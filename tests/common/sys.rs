@@ -462,37 +462,6 @@ pub(crate) fn at_thread_exit(work: fn()) {
 
 static NON_NULL: u64 = 0;
 
-/// Makes these system calls fail with EPERM from now on, for all threads of this process or for the calling thread
-/// only.
-#[cfg(target_os = "linux")]
-pub(crate) fn forbid_syscalls(calls: &[libc::c_long], all_threads: bool) {
-    filter_syscalls(calls, all_threads, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32);
-}
-
-/// Makes the kernel kill this process if the calling thread makes one of these system calls from now on.
-#[cfg(target_os = "linux")]
-pub(crate) fn die_of_syscalls(calls: &[libc::c_long]) {
-    filter_syscalls(calls, false, libc::SECCOMP_RET_KILL_PROCESS);
-}
-
-#[cfg(target_os = "linux")]
-fn filter_syscalls(calls: &[libc::c_long], all_threads: bool, action: u32) {
-    let step = |code: u32, jump: u8, value: u32| libc::sock_filter { code: code as u16, jt: jump, jf: 0, k: value };
-    let steps = calls.len() as u8;
-    // The program loads the call's number first. On a match it jumps over the other comparisons and over the
-    // instruction that permits the call.
-    let mut program = vec![step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0)];
-    let compare = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
-    program.extend((1..).zip(calls).map(|(place, &call): (u8, _)| step(compare, steps - place + 1, call as u32)));
-    program.push(step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW));
-    program.push(step(libc::BPF_RET | libc::BPF_K, 0, action));
-    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-    set_no_new_privs();
-    let flags = if all_threads { libc::SECCOMP_FILTER_FLAG_TSYNC } else { 0 };
-    // SAFETY: the filter points to the program, which is valid for this call and as long as the filter says.
-    check(unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const filter) } as i32);
-}
-
 /// The calling thread, and those that it starts, can gain no rights any more by running other programs.
 pub(crate) fn set_no_new_privs() {
     let (yes, nothing) = (1_u64, 0_u64);

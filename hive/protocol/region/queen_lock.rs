@@ -57,7 +57,7 @@ impl<T> QueenLock<T> {
         // Acquire: pairs with the Release in `unlock`; makes visible what earlier holders changed. Failure is Relaxed:
         // nothing is read after it.
         let swapped = self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
-        swapped.is_ok().then(|| QueenLockGuard::new(self))
+        swapped.is_ok().then(|| QueenLockGuard { lock: self })
     }
 
     /// Acquires the lock. Waits for it if another thread holds it: in the queue, first polling for `policy`'s spin
@@ -87,9 +87,10 @@ impl<T> QueenLock<T> {
         while spinner.spin_once() {
             // A holder has handed the lock over, with `state` at `HELD`.
             if self.queue.has_served(ticket) {
-                return QueenLockGuard::new(self);
+                return QueenLockGuard { lock: self };
             }
-            if ticket.is_first && self.seems_free() {
+            // Relaxed: a hint. Only the swap that takes the lock decides.
+            if ticket.is_first && self.state.load(Ordering::Relaxed) == FREE {
                 if let Some(guard) = self.try_lock() {
                     self.queue.leave_as_first();
                     return guard;
@@ -97,19 +98,12 @@ impl<T> QueenLock<T> {
             }
         }
         let acquired = self.queue.sleep(ticket, policy, || self.try_lock());
-        acquired.unwrap_or_else(|| QueenLockGuard::new(self))
+        acquired.unwrap_or_else(|| QueenLockGuard { lock: self })
     }
 
     /// How many threads wait for the lock.
     pub(crate) fn count_waiting(&self) -> u32 {
         self.queue.len() as u32
-    }
-
-    /// Whether the lock may be free. A hint: it may be taken or released meanwhile.
-    #[inline]
-    pub(crate) fn seems_free(&self) -> bool {
-        // Relaxed: only the swap that takes the lock decides.
-        self.state.load(Ordering::Relaxed) == FREE
     }
 
     /// Releases the lock, which the caller holds.
@@ -133,17 +127,10 @@ impl<T> QueenLock<T> {
     }
 }
 
-/// Holds the lock until it is dropped.
+/// Holds the lock until it is dropped. One is made for each acquisition: `Deref` and `DerefMut` rely on there being one
+/// at a time.
 pub(crate) struct QueenLockGuard<'t, T> {
     lock: &'t QueenLock<T>,
-}
-
-impl<'t, T> QueenLockGuard<'t, T> {
-    /// To be called once for each acquisition: `Deref` and `DerefMut` rely on there being one guard at a time.
-    #[inline(always)]
-    fn new(lock: &'t QueenLock<T>) -> Self {
-        Self { lock }
-    }
 }
 
 #[expect(unsafe_code, reason = "a lock shares what it protects")]

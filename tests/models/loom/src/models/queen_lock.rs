@@ -108,7 +108,6 @@ fn regions() {
 /// leaves both halves to a worker.
 fn join_beside_region() {
     let hive = Hive::with_tasks(2, 2, PARK, Sleep::jec());
-    drop(hive.team.become_queen());
     let held = Arc::new(Datum::new(0));
     let outsider = OtherThread::spawn(&hive, {
         let held = Arc::clone(&held);
