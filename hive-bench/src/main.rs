@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use clap::Parser;
+use nix::sys::signal::{SigHandler, Signal, signal};
 
 use cli::options::Options;
 use cli::{Cli, Flags};
@@ -31,6 +32,11 @@ use system::machine::{self, Build, Machine};
 use system::{cpus, files};
 
 fn main() -> ExitCode {
+    // Rust ignores this signal, so that printing panics when the reader, such as `head`, is gone. By default the program
+    // just ends. SAFETY: that runs no handler.
+    #[expect(unsafe_code, reason = "nix has no safe name for it, because handlers could do anything")]
+    let default = unsafe { signal(Signal::SIGPIPE, SigHandler::SigDfl) };
+    default.expect("SIGPIPE has a default action");
     let cli = Cli::parse();
     let outcome = match &cli.command {
         Some(command) => command.run(),
