@@ -19,7 +19,7 @@ use crate::system::{cpus, files, machine, progress, topology};
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Only these CPUs, such as 0,2,4-7 [default: all that this process may use]
-    #[arg(long, value_name = "LIST")]
+    #[arg(long, value_name = "LIST", value_parser = cpus::list)]
     cpus: Option<cpus::List>,
     /// Measure every pair this often, each time in another order
     #[arg(long, value_name = "K", default_value_t = 3, value_parser = value_parser!(u16).range(1..))]
@@ -41,7 +41,7 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
 /// The CPUs in the order of rows: neighbours share most. An error names the flag and says what is possible.
 fn chosen(arguments: &Arguments) -> Result<Vec<topology::Place>, String> {
     arguments.json.as_ref().map_or(Ok(()), |path| files::writable("--json", path))?;
-    let chosen = cpus::List::chosen("--cpus", arguments.cpus.as_ref())?;
+    let chosen = cpus::chosen("--cpus", arguments.cpus.as_ref())?;
     let mut places: Vec<_> = chosen.into_iter().map(topology::place).collect();
     places.sort_by_key(topology::Place::neighbourhood);
     Ok(places)
