@@ -32,8 +32,8 @@ use system::machine::{self, Build, Machine};
 use system::{cpus, files};
 
 fn main() -> ExitCode {
-    // Rust ignores this signal, so that printing panics when the reader, such as `head`, is gone. By default the program
-    // just ends. SAFETY: that runs no handler.
+    // Rust ignores this signal, so that printing panics when the reader, such as `head`, is gone. By default the
+    // program just ends. SAFETY: that runs no handler.
     #[expect(unsafe_code, reason = "nix has no safe name for it, because handlers could do anything")]
     let default = unsafe { signal(Signal::SIGPIPE, SigHandler::SigDfl) };
     default.expect("SIGPIPE has a default action");
