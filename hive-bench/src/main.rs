@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use clap::Parser;
+use nix::sys::signal::{SigHandler, Signal, signal};
 
 use cli::options::Options;
 use cli::{Cli, Flags};
@@ -31,6 +32,11 @@ use system::machine::{self, Build, Machine};
 use system::{cpus, files};
 
 fn main() -> ExitCode {
+    // Rust ignores this signal, so that printing panics when the reader, such as `head`, is gone. By default the
+    // program just ends. SAFETY: that runs no handler.
+    #[expect(unsafe_code, reason = "nix has no safe name for it, because handlers could do anything")]
+    let default = unsafe { signal(Signal::SIGPIPE, SigHandler::SigDfl) };
+    default.expect("SIGPIPE has a default action");
     let cli = Cli::parse();
     let outcome = match &cli.command {
         Some(command) => command.run(),
@@ -47,10 +53,7 @@ fn measure_all(flags: Flags) -> Outcome {
         Options::check(flags, cpus::in_order_of_use().len()).and_then(Options::prepare).map_err(Failure::Usage)?;
     let run = run_suite(&options);
     let samples = options.samples.as_deref();
-    let stored = samples.map_or(Ok(()), |path| {
-        let text = serde_json::to_string(&run).map_err(|error| format!("the results are no JSON: {error}"))?;
-        files::write("--json", path, &without_home(text))
-    });
+    let stored = samples.map_or(Ok(()), |path| files::write_json("--json", path, &run));
     // The screen must not name a file that could not be written.
     print!("{}", report::text(&run, samples.filter(|_| stored.is_ok()), options.flags.full));
     stored.map_err(Failure::Work)?;
@@ -87,14 +90,6 @@ fn without_folders(argument: &str) -> String {
     match argument.split_once('=').filter(|_| argument.starts_with("--")) {
         Some((flag, path)) => format!("{flag}={}", name(path)),
         None => name(argument),
-    }
-}
-
-/// A text in which the user's own folder has no name.
-fn without_home(text: String) -> String {
-    match std::env::var("HOME").ok().filter(|home| home.len() > 1) {
-        Some(home) => text.replace(&home, "~"),
-        None => text,
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::process::Command;
+
 use common::{hive_bench, refused, stderr, stdout};
 
 #[test]
@@ -41,6 +43,16 @@ fn list_names_cases_and_runtimes() {
     for name in cases.iter().chain(&runtimes) {
         assert!(text.contains(name), "{name} is missing: {text}");
     }
+}
+
+#[test]
+fn a_reader_that_is_gone_ends_the_program_quietly() {
+    let (reader, writer) = std::io::pipe().expect("there are pipes");
+    drop(reader);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hive-bench"));
+    let output = command.arg("--list").stdout(writer).output().expect("hive-bench starts");
+    assert!(!output.status.success());
+    assert_eq!(stderr(&output), "");
 }
 
 #[test]

@@ -25,29 +25,25 @@ pub(crate) use constructs::delay_alone;
 pub(crate) use kernels::expected_checksum;
 
 /// Measures the job's case with the team that is up and running.
-pub(crate) fn run(
-    runtime: &mut (impl Runtime + Loops + Tasks),
-    job: &Job,
-    measured: &mut Measured,
-) -> Result<(), String> {
-    warm_up(runtime, measured)?;
+pub(crate) fn run(team: &mut (impl Runtime + Loops + Tasks), job: &Job, measured: &mut Measured) -> Result<(), String> {
+    warm_up(team, measured)?;
     let budget = &job.budget;
     measured.samples = match job.case {
-        Case::Region => regions::region(runtime, budget, measured),
-        Case::Reduce => regions::reduce(runtime, budget)?,
-        Case::Barrier => timing::batches(budget, |times| runtime.barriers(times)),
-        Case::AlternatingSizes => regions::alternating_sizes(runtime, budget, measured),
-        Case::ResizeShrink => regions::resize(runtime, 1, budget).map(|[shrinks, ..]| shrinks)?,
-        Case::ResizeGrow => regions::resize(runtime, 1, budget).map(|[.., grows]| grows)?,
-        Case::FieldMetg => regions::metg(runtime, budget)?,
-        Case::CpuIdle => cpu::idle(runtime, budget)?,
-        Case::CpuParked => cpu::parked(runtime, budget)?,
-        case if case.construct().is_some() => constructs::overhead(runtime, job, measured)?,
-        case if case.is_kernel() => kernels::run(runtime, job)?,
-        case if case.cold_loop().is_some() => idle::cold_loop(runtime, job, measured)?,
-        case if case.is_of_callers() => callers::requests(runtime, job, measured)?,
-        case if case.gap().is_some() => idle::region(runtime, job, measured)?,
-        _ => tasks::samples(runtime, job)?,
+        Case::Region => regions::region(team, budget, measured),
+        Case::Reduce => regions::reduce(team, budget)?,
+        Case::Barrier => timing::batches(budget, |times| team.barriers(times)),
+        Case::AlternatingSizes => regions::alternating_sizes(team, budget, measured),
+        Case::ResizeShrink => regions::resize(team, 1, budget).map(|[shrinks, ..]| shrinks)?,
+        Case::ResizeGrow => regions::resize(team, 1, budget).map(|[.., grows]| grows)?,
+        Case::FieldMetg => regions::metg(team, budget)?,
+        Case::CpuIdle => cpu::idle(team, budget)?,
+        Case::CpuParked => cpu::parked(team, budget)?,
+        case if case.construct().is_some() => constructs::overhead(team, job, measured)?,
+        case if case.is_kernel() => kernels::run(team, job)?,
+        case if case.cold_loop().is_some() => idle::cold_loop(team, job, measured)?,
+        case if case.is_of_callers() => callers::requests(team, job, measured)?,
+        case if case.gap().is_some() => idle::region(team, job, measured)?,
+        _ => tasks::samples(team, job)?,
     };
     Ok(())
 }

@@ -124,16 +124,6 @@ names! {
     }
 }
 
-impl Difference {
-    fn of(interval: Interval) -> Self {
-        match interval {
-            Interval { lower, .. } if lower > 1.0 => Self::Slower,
-            Interval { upper, .. } if upper < 1.0 => Self::Faster,
-            _ => Self::Inconclusive,
-        }
-    }
-}
-
 /// One figure of both runs.
 #[derive(Clone, Debug)]
 struct Change {
@@ -164,9 +154,12 @@ impl Change {
         let (before, after) = reference.as_ref().and_then(multiples).unwrap_or((old_rounds, new_rounds));
         let enough = before.len().min(after.len()) >= ENOUGH_ROUNDS;
         let interval = ratio_of_medians(&before, &after).filter(|_| enough);
-        let difference = match is {
-            None => Difference::Fails,
-            Some(_) => interval.map_or(Difference::FewRounds, Difference::of),
+        let difference = match (is, interval) {
+            (None, _) => Difference::Fails,
+            (_, None) => Difference::FewRounds,
+            (_, Some(interval)) if interval.lower > 1.0 => Difference::Slower,
+            (_, Some(interval)) if interval.upper < 1.0 => Difference::Faster,
+            _ => Difference::Inconclusive,
         };
         Some(Self { key, old: was, new: is, reference: reference.filter(|_| is.is_some()), interval, difference })
     }

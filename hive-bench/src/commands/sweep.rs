@@ -100,12 +100,8 @@ fn text(machine: &str, when: &str, points: &[Point]) -> String {
         [point.indices.to_string(), number(point.plain)].into_iter().chain(calls)
     });
     let worst = worst(points).map_or_else(String::new, |(call, point)| {
-        format!(
-            "worst: {} of {} indices takes {:.2} times the plain loop and {CALL_NS} ns\n",
-            CALLS[call],
-            point.indices,
-            ratio(point, call)
-        )
+        let (name, indices, times) = (CALLS[call], point.indices, ratio(point, call));
+        format!("worst: {name} of {indices} indices takes {times:.2} times the plain loop and {CALL_NS} ns\n")
     });
     format!("nanoseconds of a loop on {machine}, {when}; medians\n{}\n{worst}", aligned(header, rows, &[]).trim_fmt())
 }

@@ -46,16 +46,8 @@ fn jobs(arguments: &Arguments, cpus: &[usize]) -> Result<Vec<Job>, String> {
             return Err(format!("--bees {bees}: {} is not run by a team of this size on {most} CPUs", case.name()));
         }
         let given = Given::prepare(None, &[case], &mut budget)?;
-        Ok(Job {
-            runtime,
-            case,
-            threads: bees,
-            cpus: cpus.to_vec(),
-            budget,
-            checksum: cases::expected_checksum(case, &budget),
-            given,
-            poll: None,
-        })
+        let checksum = cases::expected_checksum(case, &budget);
+        Ok(Job { runtime, case, threads: bees, cpus: cpus.to_vec(), budget, checksum, given, poll: None })
     };
     cases.map(job).collect()
 }

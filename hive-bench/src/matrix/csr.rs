@@ -45,11 +45,8 @@ impl Csr {
     /// When they are not those of a matrix.
     pub(crate) fn from_arrays(columns: usize, starts: Vec<usize>, indices: Vec<u32>, values: Vec<f64>) -> Self {
         assert!(starts.first() == Some(&0) && starts.is_sorted(), "rows begin where the ones before them end");
-        assert_eq!(
-            (starts.last(), indices.len()),
-            (Some(&values.len()), values.len()),
-            "a column for each number in a row"
-        );
+        let count = values.len();
+        assert_eq!((starts.last(), indices.len()), (Some(&count), count), "a column for each number in a row");
         assert!(indices.iter().all(|index| (*index as usize) < columns), "no column is beyond the last");
         Self { columns, starts, indices, values }
     }

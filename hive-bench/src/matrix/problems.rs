@@ -16,11 +16,8 @@ impl Laplacian {
     /// # Panics
     /// When `side` is zero or more than the largest.
     pub(crate) fn new(side: u32) -> Self {
-        assert!(
-            (1..=Self::LARGEST_SIDE).contains(&side),
-            "a grid has a side from 1 to {}, not {side}",
-            Self::LARGEST_SIDE
-        );
+        let largest = Self::LARGEST_SIDE;
+        assert!((1..=largest).contains(&side), "a grid has a side from 1 to {largest}, not {side}");
         Self { side }
     }
 

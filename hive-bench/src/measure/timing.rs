@@ -28,16 +28,13 @@ pub(crate) fn try_batches(budget: &Budget, mut run: impl FnMut(u64) -> Result<()
 }
 
 /// The same for several things, `run(which, times)`, a batch of each in turn, so that they meet the same conditions.
-pub(crate) fn batches_in_turn<const KINDS: usize>(
-    budget: &Budget,
-    mut run: impl FnMut(usize, u64),
-) -> [Vec<f64>; KINDS] {
-    let sizes: [u64; KINDS] = std::array::from_fn(|which| batch_size(|times| run(which, times)));
-    let mut samples: [Vec<f64>; KINDS] = std::array::from_fn(|_| Vec::new());
+pub(crate) fn batches_in_turn<const N: usize>(budget: &Budget, mut run: impl FnMut(usize, u64)) -> [Vec<f64>; N] {
+    let sizes: [u64; N] = std::array::from_fn(|which| batch_size(|times| run(which, times)));
+    let mut samples: [Vec<f64>; N] = std::array::from_fn(|_| Vec::new());
     let begin = Instant::now();
     while samples[0].is_empty() || begin.elapsed() < budget.batch_time() {
         for (which, samples) in samples.iter_mut().enumerate() {
-            if KINDS > 1 {
+            if N > 1 {
                 // A thread may have gone to sleep during the kind before. The next batch must not pay for waking it.
                 run(which, sizes[which].div_ceil(16));
             }
@@ -48,10 +45,10 @@ pub(crate) fn batches_in_turn<const KINDS: usize>(
 }
 
 /// The medians over the batches of so many passes, each of which is as `batches_in_turn`.
-pub(crate) fn medians_in_turn<const KINDS: usize>(passes: usize, mut run: impl FnMut(usize, u64)) -> [f64; KINDS] {
-    let mut samples = [const { Vec::new() }; KINDS];
+pub(crate) fn medians_in_turn<const N: usize>(passes: usize, mut run: impl FnMut(usize, u64)) -> [f64; N] {
+    let mut samples = [const { Vec::new() }; N];
     for _ in 0..passes {
-        let pass: [Vec<f64>; KINDS] = batches_in_turn(&Budget::STANDARD, &mut run);
+        let pass: [Vec<f64>; N] = batches_in_turn(&Budget::STANDARD, &mut run);
         samples.iter_mut().zip(pass).for_each(|(all, more)| all.extend(more));
     }
     samples.map(|samples| median(&samples).unwrap_or(f64::NAN))

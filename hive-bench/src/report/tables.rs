@@ -7,11 +7,7 @@ use crate::record::Reference;
 use crate::report::figures::{Against, Figures, Key};
 
 /// A table without lines, in which all columns but those of words are of numbers.
-pub(crate) fn aligned<R: Into<Row>>(
-    header: impl Into<Row>,
-    rows: impl IntoIterator<Item = R>,
-    words: &[usize],
-) -> Table {
+pub(crate) fn aligned(header: impl Into<Row>, rows: impl IntoIterator<Item: Into<Row>>, words: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header).add_rows(rows);
     for (place, column) in table.column_iter_mut().enumerate() {

@@ -29,7 +29,7 @@ pub(crate) fn what_is_there(wanted: &[RuntimeId]) -> (Vec<RuntimeId>, Vec<Absent
 /// Runs all groups as often as the options say. The first round is always complete; when the time is over, no group of
 /// a later one is begun. The second result is how many groups were to be run again then.
 pub(crate) fn run(groups: &[Group], cpus: &[usize], options: &Options, seed: u64) -> (Vec<Record>, usize) {
-    let budget = options.budget;
+    let (budget, poll) = (options.budget, options.flags.poll);
     let cases: BTreeSet<Case> = groups.iter().map(|group| group.case).collect();
     let checksums: BTreeMap<_, _> =
         cases.iter().map(|case| (*case, cases::expected_checksum(*case, &budget))).collect();
@@ -48,16 +48,7 @@ pub(crate) fn run(groups: &[Group], cpus: &[usize], options: &Options, seed: u64
             for runtime in runtimes {
                 bar.set_message(format!("{}: {} of {threads}", runtime.name(), case.name()));
                 let (given, checksum) = (options.given.clone(), checksums[&case]);
-                let job = Job {
-                    runtime,
-                    case,
-                    threads,
-                    cpus: cpus.to_vec(),
-                    budget,
-                    checksum,
-                    given,
-                    poll: options.flags.poll,
-                };
+                let job = Job { runtime, case, threads, cpus: cpus.to_vec(), budget, checksum, given, poll };
                 let begin = Instant::now();
                 let outcome = run_job(&job).map_or_else(Outcome::Failed, Outcome::Measured);
                 let seconds = begin.elapsed().as_secs_f64();

@@ -29,10 +29,7 @@ pub(crate) fn ask<J: Serialize, M: DeserializeOwned>(command: &str, job: &J, sec
 }
 
 /// In that process: does the job that the parent sent, and prints what came out.
-pub(crate) fn serve<J: DeserializeOwned, M: Serialize>(
-    job: &str,
-    measure: impl FnOnce(&J) -> Result<M, String>,
-) -> Outcome {
+pub(crate) fn serve<J: DeserializeOwned, M: Serialize>(job: &str, measure: fn(&J) -> Result<M, String>) -> Outcome {
     let job = serde_json::from_str(job).map_err(|error| format!("cannot read the job: {error}"));
     let text =
         |measured| serde_json::to_string(&measured).map_err(|error| format!("cannot write the figures: {error}"));

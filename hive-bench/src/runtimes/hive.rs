@@ -26,11 +26,7 @@ pub(crate) type HiveTeam = Team<false>;
 impl<const IN_C: bool> Team<IN_C> {
     /// A hive of as many bees as there are CPUs, which waits and is bound as this runtime's is: mostly with the queen
     /// and the workers bound to these CPUs. `also` says what else it is to be.
-    pub(crate) fn new(
-        runtime: RuntimeId,
-        cpus: &[usize],
-        also: impl FnOnce(Builder) -> Builder,
-    ) -> Result<Self, String> {
+    pub(crate) fn new(runtime: RuntimeId, cpus: &[usize], also: impl Fn(Builder) -> Builder) -> Result<Self, String> {
         let builder = Hive::builder().bees(cpus.len());
         let builder = match runtime {
             RuntimeId::HiveDefault => builder,

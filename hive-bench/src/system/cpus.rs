@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::Hash;
-use std::str::FromStr;
 
 use hive::Pin;
 #[cfg(target_os = "linux")]
@@ -18,35 +17,28 @@ pub(crate) fn in_order_of_use() -> Vec<usize> {
     if allowed.is_empty() { vec![0] } else { siblings_last(&allowed, |cpu| topology::core_of(*cpu)) }
 }
 
-/// A list of CPUs as a user types it, such as `0,2,4-7`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct List(Vec<usize>);
+/// CPUs that one flag lists.
+pub(crate) type List = Vec<usize>;
 
-impl FromStr for List {
-    type Err = String;
-
-    /// hive has a parser for such lists, which is used here.
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.parse() {
-            Ok(Pin::Cpus(cpus)) => Ok(Self(cpus)),
-            _ => Err("not a list of CPUs such as 0,2,4-7".to_owned()),
-        }
+/// The CPUs of a list as a user types it, such as `0,2,4-7`. hive has a parser for such lists, which is used here.
+pub(crate) fn list(text: &str) -> Result<List, String> {
+    match text.parse() {
+        Ok(Pin::Cpus(cpus)) => Ok(cpus),
+        _ => Err("not a list of CPUs such as 0,2,4-7".to_owned()),
     }
 }
 
-impl List {
-    /// The listed CPUs, each once, or without a list all CPUs that this process may use. An error names the flag and
-    /// the CPUs that may be used.
-    pub(crate) fn chosen(flag: &str, list: Option<&Self>) -> Result<Vec<usize>, String> {
-        let allowed = in_order_of_use();
-        let Some(Self(listed)) = list else { return Ok(allowed) };
-        if let Some(cpu) = listed.iter().find(|cpu| !allowed.contains(cpu)) {
-            let allowed = Pin::Cpus(allowed.iter().copied().collect::<BTreeSet<_>>().into_iter().collect());
-            return Err(format!("{flag}: this process may not use CPU {cpu}; it may use {allowed}"));
-        }
-        let mut seen = HashSet::new();
-        Ok(listed.iter().copied().filter(|cpu| seen.insert(*cpu)).collect())
+/// The listed CPUs, each once, or without a list all CPUs that this process may use. An error names the flag and the
+/// CPUs that may be used.
+pub(crate) fn chosen(flag: &str, list: Option<&List>) -> Result<Vec<usize>, String> {
+    let allowed = in_order_of_use();
+    let Some(listed) = list else { return Ok(allowed) };
+    if let Some(cpu) = listed.iter().find(|cpu| !allowed.contains(cpu)) {
+        let allowed = Pin::Cpus(allowed.iter().copied().collect::<BTreeSet<_>>().into_iter().collect());
+        return Err(format!("{flag}: this process may not use CPU {cpu}; it may use {allowed}"));
     }
+    let mut seen = HashSet::new();
+    Ok(listed.iter().copied().filter(|cpu| seen.insert(*cpu)).collect())
 }
 
 /// Binds the calling thread to a CPU. Returns `false` if the system cannot do that.
@@ -115,13 +107,13 @@ mod tests {
     #[test]
     fn lists_are_of_cpus_that_may_be_used() {
         let all = in_order_of_use();
-        assert_eq!(List::chosen("--cpus", None), Ok(all.clone()));
-        let twice: List = format!("{0},{0}", all[0]).parse().unwrap();
-        assert_eq!(List::chosen("--cpus", Some(&twice)), Ok(vec![all[0]]));
-        let error = List::chosen("--cpus", Some(&"60000".parse().unwrap())).unwrap_err();
+        assert_eq!(chosen("--cpus", None), Ok(all.clone()));
+        let twice = list(&format!("{0},{0}", all[0])).unwrap();
+        assert_eq!(chosen("--cpus", Some(&twice)), Ok(vec![all[0]]));
+        let error = chosen("--cpus", Some(&vec![60_000])).unwrap_err();
         assert!(error.contains("--cpus") && error.contains("60000"), "{error}");
         for wrong in ["", "core", "3-1", "1,"] {
-            assert!(wrong.parse::<List>().unwrap_err().contains("0,2,4-7"), "{wrong}");
+            assert!(list(wrong).unwrap_err().contains("0,2,4-7"), "{wrong}");
         }
     }
 

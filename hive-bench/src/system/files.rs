@@ -18,12 +18,6 @@ pub(crate) fn writable(flag: &str, path: &Path) -> Result<(), String> {
     removed.map_err(|error| format!("{flag} {}: cannot be written: {error}", path.display()))
 }
 
-/// Writes the file. An error names the flag.
-pub(crate) fn write(flag: &str, path: &Path, text: &str) -> Result<(), String> {
-    let written = File::create(path).and_then(|file| fill(file, path, |out| out.write_all(text.as_bytes())));
-    written.map_err(|error| format!("{flag} {}: cannot be written: {error}", path.display()))
-}
-
 /// Writes into the file, packed if its name ends in `.gz`.
 pub(crate) fn fill(file: File, path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut out = BufWriter::new(file);
@@ -37,10 +31,19 @@ pub(crate) fn fill(file: File, path: &Path, content: impl FnOnce(&mut dyn Write)
     out.flush()
 }
 
-/// Writes figures as JSON.
+/// Writes figures as JSON, in which the user's own folder has no name. An error names the flag.
 pub(crate) fn write_json(flag: &str, path: &Path, figures: &impl Serialize) -> Result<(), String> {
     let text = serde_json::to_string(figures).map_err(|error| format!("the figures are no JSON: {error}"))?;
-    write(flag, path, &text)
+    let text = without_home(text);
+    let written = File::create(path).and_then(|file| fill(file, path, |out| out.write_all(text.as_bytes())));
+    written.map_err(|error| format!("{flag} {}: cannot be written: {error}", path.display()))
+}
+
+fn without_home(text: String) -> String {
+    match std::env::var("HOME").ok().filter(|home| home.len() > 1) {
+        Some(home) => text.replace(&home, "~"),
+        None => text,
+    }
 }
 
 /// What a file says that may be gzipped. Its first bytes, not its name, tell.

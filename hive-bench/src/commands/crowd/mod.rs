@@ -35,13 +35,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = value_parser!(u16).range(1..))]
     rounds: u16,
     /// Run loops that take so many microseconds on one thread
-    #[arg(
-        long,
-        value_name = "US,...",
-        value_delimiter = ',',
-        default_value = "10,100",
-        value_parser = value_parser!(u32).range(1..=1_000_000)
-    )]
+    #[arg(long, value_name = "US,...", value_delimiter = ',', default_value = "10,100")]
+    #[arg(value_parser = value_parser!(u32).range(1..=1_000_000))]
     work: Vec<u32>,
     /// Measure only in these scenes [default: all]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]

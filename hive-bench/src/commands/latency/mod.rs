@@ -19,7 +19,7 @@ use crate::system::{cpus, files, machine, progress, topology};
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Only these CPUs, such as 0,2,4-7 [default: all that this process may use]
-    #[arg(long, value_name = "LIST")]
+    #[arg(long, value_name = "LIST", value_parser = cpus::list)]
     cpus: Option<cpus::List>,
     /// Measure every pair this often, each time in another order
     #[arg(long, value_name = "K", default_value_t = 3, value_parser = value_parser!(u16).range(1..))]
@@ -41,7 +41,7 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
 /// The CPUs in the order of rows: neighbours share most. An error names the flag and says what is possible.
 fn chosen(arguments: &Arguments) -> Result<Vec<topology::Place>, String> {
     arguments.json.as_ref().map_or(Ok(()), |path| files::writable("--json", path))?;
-    let chosen = cpus::List::chosen("--cpus", arguments.cpus.as_ref())?;
+    let chosen = cpus::chosen("--cpus", arguments.cpus.as_ref())?;
     let mut places: Vec<_> = chosen.into_iter().map(topology::place).collect();
     places.sort_by_key(topology::Place::neighbourhood);
     Ok(places)
@@ -64,12 +64,8 @@ fn text(matrix: &Matrix, places: &[Place]) -> String {
     let singles = || matrix.cpus.iter().enumerate().map(single).collect();
     let groups = if places.len() <= READABLE { singles() } else { clusters(places) };
     let what = if groups.len() == places.len() { "CPUs" } else { "last-level caches: the median over their pairs" };
-    format!(
-        "round trips of a cache line on {}, in nanoseconds, between {what}\n{}\n{}",
-        matrix.machine,
-        table(matrix, &groups),
-        distances(matrix, places)
-    )
+    let (machine, table, distances) = (&matrix.machine, table(matrix, &groups), distances(matrix, places));
+    format!("round trips of a cache line on {machine}, in nanoseconds, between {what}\n{table}\n{distances}")
 }
 
 /// Neighbours in the order of rows that share the last-level cache, or the node where no cache is known.
@@ -115,17 +111,11 @@ fn distances(matrix: &Matrix, places: &[Place]) -> String {
         let Some(middle) = median(&all) else { continue };
         let least = values(&matrix.least_ns).into_iter().fold(f64::INFINITY, f64::min);
         let most = all.iter().copied().fold(0.0, f64::max);
-        let _ = writeln!(
-            text,
-            "{}: {} pair{}, median {} ns, from {} (the best pass of the nearest two) to {}",
-            distance.help(),
-            pairs.len(),
-            if pairs.len() == 1 { "" } else { "s" },
-            number(middle),
-            number(least),
-            number(most)
-        );
-        short.push(format!("{}={}", distance.name(), number(middle)));
+        let [middle, least, most] = [middle, least, most].map(number);
+        let what = format!("{}: {} pair{}", distance.help(), pairs.len(), if pairs.len() == 1 { "" } else { "s" });
+        let range = format!("from {least} (the best pass of the nearest two) to {most}");
+        let _ = writeln!(text, "{what}, median {middle} ns, {range}");
+        short.push(format!("{}={middle}", distance.name()));
     }
     let _ = writeln!(text, "for hive-bench model --latency: {}", short.join(","));
     text

@@ -26,11 +26,7 @@ impl Nodes {
     pub(super) fn read() -> Result<Self, String> {
         let topology = Topology::new().map_err(|error| format!("hwloc could not read the machine: {error}"))?;
         if !topology.is_this_system() {
-            return Err(
-                "hwloc describes another machine, and only this one can be measured: unset HWLOC_SYNTHETIC and \
-                 HWLOC_XMLFILE"
-                    .to_owned(),
-            );
+            return Err("hwloc describes another machine: unset HWLOC_SYNTHETIC and HWLOC_XMLFILE".to_owned());
         }
         let (mut with_memory, mut with_cpus, mut smallest) = (Vec::new(), Vec::new(), u64::MAX);
         for node in topology.objects_with_type(ObjectType::NUMANode) {

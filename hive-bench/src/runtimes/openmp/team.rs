@@ -42,12 +42,8 @@ unsafe extern "C" {
 
 /// The file from which OpenMP was loaded into this process.
 pub(crate) fn library() -> Result<String, String> {
-    let mut info = libc::Dl_info {
-        dli_fname: std::ptr::null(),
-        dli_fbase: std::ptr::null_mut(),
-        dli_sname: std::ptr::null(),
-        dli_saddr: std::ptr::null_mut(),
-    };
+    // SAFETY: it consists of pointers, all of which may be null.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
     // SAFETY: any address may be asked about, and `info` is large enough.
     let found = unsafe { libc::dladdr(omp_get_thread_num as *const c_void, &raw mut info) };
     if found == 0 || info.dli_fname.is_null() {
