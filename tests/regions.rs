@@ -106,7 +106,7 @@ fn a_region_of_none_or_too_many_is_an_error_that_says_the_numbers_and_runs_nothi
     let body = |_: &Bee<'_>| ran.store(true, Ordering::Relaxed);
 
     let none = hive.try_spmd(0, body).unwrap_err().to_string();
-    assert_contains_all(&none, &["at least 1 bee", "0 were asked for"]);
+    assert_contains_all(&none, &["at least 1 bee", "0 bees were asked for"]);
     for n in [8, 1 << 16, (1 << 32) + 1, usize::MAX] {
         let many = hive.try_spmd(n, body).unwrap_err().to_string();
         assert_contains_all(&many, &[&n.to_string(), "limit is 7"]);

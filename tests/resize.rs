@@ -89,7 +89,7 @@ fn smoke_all_orders_of_shrink_grow_settle_and_regions() {
 fn sizes_out_of_range_are_errors_with_their_numbers_and_change_nothing() {
     let _alone = run_exclusively();
     let hive = Hive::builder().bees(3).max_bees(6).build().unwrap();
-    assert_contains_all(&hive.resize(0).unwrap_err().to_string(), &["at least 1 bee", "0 were asked for"]);
+    assert_contains_all(&hive.resize(0).unwrap_err().to_string(), &["at least 1 bee", "0 bees were asked for"]);
     for n in [7, (1 << 32) + 1, usize::MAX] {
         assert_contains_all(&hive.resize(n).unwrap_err().to_string(), &[&n.to_string(), "limit is 6"]);
     }

@@ -21,7 +21,7 @@ fn error(builder: Builder) -> String {
 fn what_is_out_of_range_is_named_with_its_limits() {
     let _alone = run_exclusively();
     let builder = Hive::builder;
-    assert_contains_all(&error(builder().bees(0)), &["at least 1 bee", "0 were asked for"]);
+    assert_contains_all(&error(builder().bees(0)), &["at least 1 bee", "0 bees were asked for"]);
     assert_contains_all(&error(builder().bees(9).max_bees(8)), &["9 bees", "limit is 8"]);
     assert_contains_all(&error(builder().bees(1).max_bees(0)), &["max_bees is 0", "from 1 to 65535"]);
     assert_contains_all(&error(builder().bees(1).max_bees(1 << 40)), &["1099511627776", "from 1 to 65535"]);

@@ -94,7 +94,7 @@ impl Error {
     #[cold]
     pub(crate) fn out_of_range(bees: usize, max_bees: usize) -> Self {
         if bees == 0 {
-            return Self::new(ErrorKind::NoBees, "there is at least 1 bee, the queen; 0 were asked for");
+            return Self::new(ErrorKind::NoBees, "0 bees were asked for, and there is at least 1 bee, the queen");
         }
         let advice = if bees <= MAX_BEES as usize {
             format!(", or raise max_bees in the builder: Hive::builder().max_bees({bees})")
