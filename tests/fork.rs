@@ -23,7 +23,7 @@ fn assert_refuses_calls(hive: &Hive) {
         assert_contains_all(&hive.try_spmd(n, |_| unreachable!()).unwrap_err().to_string(), &["forked", "Hive::new"]);
         assert_contains_all(&hive.resize(n).unwrap_err().to_string(), &["forked", "Hive::new"]);
     }
-    assert_contains_all(&hive.try_spmd(0, |_| ()).unwrap_err().to_string(), &["0 were asked for"]);
+    assert_contains_all(&hive.try_spmd(0, |_| ()).unwrap_err().to_string(), &["0 bees were asked for"]);
     assert_contains_all(&panic_message(|| hive.spmd(2, |_| ())), &["forked", "try_spmd"]);
     assert_contains_all(&panic_message(|| drop(hive.spmd_map(2, |_| ()))), &["forked", "try_spmd"]);
     hive.wait_until_parked();

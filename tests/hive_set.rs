@@ -126,7 +126,7 @@ fn what_says_where_bees_are_is_refused() {
     assert_contains_all(&refused(Hive::builder().pin(Pin::Core)), &["was given pin", "leave it out"]);
     assert_contains_all(&refused(Hive::builder().places("cores".parse().unwrap())), &["was given places"]);
     assert_contains_all(&refused(Hive::builder().proc_bind(hive::ProcBind::Close)), &["was given proc_bind"]);
-    assert_contains_all(&refused(Hive::builder().bees(0)), &["0 were asked for"]);
+    assert_contains_all(&refused(Hive::builder().bees(0)), &["0 bees were asked for"]);
 }
 
 #[test]

@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn sizes_out_of_range_are_refused_with_the_numbers() {
         let none = Environment::default();
-        assert!(resolve(&Builder::default().bees(0), &none).unwrap_err().contains("0 were asked for"));
+        assert!(resolve(&Builder::default().bees(0), &none).unwrap_err().contains("0 bees were asked for"));
         let above = resolve(&Builder::default().bees(9).max_bees(8), &none).unwrap_err();
         assert!(above.contains("9 bees") && above.contains("limit is 8"), "{above}");
         let absurd = resolve(&Builder::default().bees(1).max_bees(1 << 40), &none).unwrap_err();

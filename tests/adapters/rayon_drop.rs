@@ -69,7 +69,7 @@ fn without_rayon_on_its_threads_a_hive_says_how_to_have_it() {
     assert_contains_all(&panic_message(|| hive.rayon(2, || ())), &["host_rayon(true)"]);
     on_a_thread(|| {
         let hive = host(2).max_bees(3).build().unwrap();
-        assert_contains_all(&panic_message(|| hive.rayon(0, || ())), &["0 were asked for"]);
+        assert_contains_all(&panic_message(|| hive.rayon(0, || ())), &["0 bees were asked for"]);
         assert_eq!(hive.rayon(100, || sum(100)), 4950);
     });
 }
