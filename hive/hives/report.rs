@@ -4,7 +4,6 @@
 //! hives.
 
 use crate::hives::hive_set::HiveSet;
-use crate::hives::layout::unit_name;
 use crate::memory::nodes::memory_nodes;
 use crate::observe::build_info::build_info;
 use crate::pool::handle::Hive;
@@ -20,7 +19,7 @@ impl HiveSet {
     /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn report(&self) -> Report {
-        let all = format!("{}, one for each {}; {} bees in all", self.len(), unit_name(self.unit_kind), self.bees());
+        let all = format!("{}, one for each {}; {} bees in all", self.len(), self.unit_kind.name(), self.bees());
         let mut lines = vec![("hive", build_info().to_string()), ("hives", all)];
         lines.extend((0..self.len()).map(|number| ("hive", hive_line(self, number))));
         lines.push(("leaders", leaders_line(self)));
@@ -42,7 +41,7 @@ fn hive_line(hives: &HiveSet, number: usize) -> String {
         1 => "1 bee".to_owned(),
         bees => format!("{bees} bees"),
     };
-    format!("{number}: {} {unit}, {bees} on CPUs {cpus}{node}", unit_name(hives.unit_kind))
+    format!("{number}: {} {unit}, {bees} on CPUs {cpus}{node}", hives.unit_kind.name())
 }
 
 /// The line that says which threads lead the hives and whether they are bound.

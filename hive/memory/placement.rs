@@ -12,7 +12,7 @@ use crate::memory::pages::{move_pages, page_size};
 use crate::memory::plan::Plan;
 use crate::pool::handle::Hive;
 use crate::region::no_double_panic::NoDoublePanic;
-use crate::topology::machine::Unit;
+use crate::topology::machine::PlaceUnit;
 
 /// On which NUMA nodes the pages of a [`NumaVec`] are to be. Which placement to choose when is described in
 /// `docs/memory.md`.
@@ -153,7 +153,7 @@ impl Hive {
 
     /// The nodes with CPUs that the process may use, by the system's numbers.
     fn nodes_with_cpus(&self) -> Vec<usize> {
-        let node_count = self.shared.machine_info.machine.unit_count(Unit::Node);
+        let node_count = self.shared.machine_info.machine.unit_count(PlaceUnit::NumaDomains);
         (0..node_count).filter_map(|node| self.memory_node(node)).collect()
     }
 }

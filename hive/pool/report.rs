@@ -13,7 +13,7 @@ use crate::pool::config::Config;
 use crate::pool::shared::Shared;
 use crate::sys::affinity;
 use crate::sys::cpu_mask::CpuMask;
-use crate::topology::machine::{Machine, Unit};
+use crate::topology::machine::{Machine, PlaceUnit};
 use crate::topology::pinning;
 use crate::topology::place_assignment::Place;
 
@@ -99,11 +99,12 @@ fn bees_line(shared: &Shared) -> String {
 }
 
 fn machine_line(machine: &Machine) -> String {
-    let count = |unit: Unit| {
+    let count = |unit: PlaceUnit| {
         let count = machine.unit_count(unit);
         format!("{count} {}{}", unit.name(), if count == 1 { "" } else { "s" })
     };
-    let units = [Unit::Core, Unit::Cluster, Unit::Node, Unit::Package].map(count).join(", ");
+    let units =
+        [PlaceUnit::Cores, PlaceUnit::LlCaches, PlaceUnit::NumaDomains, PlaceUnit::Sockets].map(count).join(", ");
     format!("{} CPUs in {units}; {}{}", machine.cpus().len(), core_kinds(machine), machine.source)
 }
 

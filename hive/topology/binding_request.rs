@@ -6,8 +6,9 @@
 
 use std::fmt;
 
+use crate::topology::machine::PlaceUnit;
 use crate::topology::pin_policy::Pin;
-use crate::topology::place_list::{PlaceList, PlaceUnit};
+use crate::topology::place_list::PlaceList;
 use crate::topology::proc_bind::ProcBind;
 use crate::topology::shrink::Shrink;
 

@@ -84,7 +84,7 @@ fn read_flat(allowed: Option<&CpuMask>) -> Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::machine::Unit;
+    use crate::topology::machine::PlaceUnit;
 
     #[test]
     fn has_the_cpus_that_are_allowed_whatever_else_is_known() {
@@ -100,7 +100,10 @@ mod tests {
         let machine = read_flat(None);
         assert_eq!(machine.source, FLAT);
         assert!(!machine.is_foreign);
-        assert_eq!(machine.unit_count(Unit::Core), machine.cpus().len());
-        assert_eq!([Unit::Cluster, Unit::Node, Unit::Package].map(|unit| machine.unit_count(unit)), [1, 1, 1]);
+        assert_eq!(machine.unit_count(PlaceUnit::Cores), machine.cpus().len());
+        assert_eq!(
+            [PlaceUnit::LlCaches, PlaceUnit::NumaDomains, PlaceUnit::Sockets].map(|unit| machine.unit_count(unit)),
+            [1, 1, 1]
+        );
     }
 }

@@ -8,10 +8,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::num::NonZero;
 
 use crate::sys::cpu_mask::CpuMask;
-use crate::topology::machine::{Cpu, Machine};
+use crate::topology::machine::{Machine, PlaceUnit};
 use crate::topology::pin_policy::Pin;
 use crate::topology::place_assignment::{Place, PlaceAssignment};
-use crate::topology::place_list::{PlaceList, PlaceUnit};
+use crate::topology::place_list::PlaceList;
 use crate::topology::proc_bind::{PlaceOrder, ProcBind};
 use crate::topology::shrink::{Shrink, cpus_in_order};
 
@@ -142,17 +142,13 @@ fn truncate(places: &mut Vec<Place>, list: &PlaceList, count: Option<NonZero<usi
 /// A place for each unit of the kind `each`, made of its CPUs that are not taken. Units without such CPUs make no
 /// place. The places are in the order of the machine.
 fn unit_places(machine: &Machine, each: PlaceUnit, taken: &CpuMask) -> Vec<Place> {
-    let is_free = |cpu: &&Cpu| !taken.contains(&cpu.os_index);
-    // Each hardware thread is a place.
-    let Some(unit) = each.unit() else {
-        return machine.cpus().iter().filter(is_free).map(|cpu| Place::new(machine, &[cpu], None)).collect();
-    };
-    let mut cpus = vec![Vec::new(); machine.unit_count(unit)];
-    for cpu in machine.cpus().iter().filter(is_free) {
-        cpus[cpu.unit_number(unit)].push(cpu);
+    let mut cpus = vec![Vec::new(); machine.unit_count(each)];
+    for cpu in machine.cpus().iter().filter(|cpu| !taken.contains(&cpu.os_index)) {
+        cpus[cpu.unit_number(each)].push(cpu);
     }
+    let unit = |number| (each != PlaceUnit::Threads).then_some((each, number));
     let nonempty = cpus.iter().enumerate().filter(|(_, cpus)| !cpus.is_empty());
-    nonempty.map(|(number, cpus)| Place::new(machine, cpus, Some((unit, number)))).collect()
+    nonempty.map(|(number, cpus)| Place::new(machine, cpus, unit(number))).collect()
 }
 
 /// The listed places, each without the CPUs that the process may not use, and without places that have no other CPUs.

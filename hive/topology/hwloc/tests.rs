@@ -9,7 +9,7 @@ use super::*;
 use crate::sys::affinity;
 use crate::sys::cpu_mask::CpuMask;
 use crate::topology;
-use crate::topology::machine::Unit;
+use crate::topology::machine::PlaceUnit;
 
 /// The variable that makes the test `child` print a report, for the CPUs that it names.
 const MASK_VARIABLE: &str = "HIVE_TEST_CHILD_MASK";
@@ -18,7 +18,7 @@ const MASK_VARIABLE: &str = "HIVE_TEST_CHILD_MASK";
 fn report() -> String {
     let mask = env::var(MASK_VARIABLE).unwrap().parse().unwrap();
     let (machine, warnings) = topology::read_machine(Some(&mask));
-    let counts = Unit::ALL.map(|unit| machine.unit_count(unit));
+    let counts = &PlaceUnit::ALL.map(|unit| machine.unit_count(unit))[1..];
     let foreign = machine.is_foreign;
     format!(
         "{} foreign={foreign} cpus={} counts={counts:?} {:?} {warnings:?}",
@@ -103,7 +103,7 @@ fn the_mask_is_believed_where_hwloc_does_not_know_some_of_its_cpus() {
 #[test]
 fn another_machine_is_read_in_full_with_a_warning() {
     let report = synthetic("pack:2 [numa(memory=2GB)] l3:4 core:4 pu:2");
-    let last = "Cpu { os_index: 63, units: [31, 7, 1, 1], slowness: 0 }";
+    let last = "Cpu { os_index: 63, units: [63, 31, 7, 1, 1], slowness: 0 }";
     assert_has(
         &report,
         &["read by hwloc", "foreign=true cpus=0-63 counts=[32, 8, 2, 2]", last, "binding has no effect"],

@@ -31,7 +31,7 @@ fn hybrid() -> Machine {
 
 /// How many hardware threads of its core come before this one in the machine.
 fn thread_number(machine: &Machine, cpu: &Cpu) -> usize {
-    let core = |cpu: &Cpu| cpu.unit_number(Unit::Core);
+    let core = |cpu: &Cpu| cpu.unit_number(PlaceUnit::Cores);
     machine.cpus().iter().take_while(|other| *other != cpu).filter(|other| core(other) == core(cpu)).count()
 }
 
@@ -187,7 +187,8 @@ fn machines() -> impl Strategy<Value = Machine> {
 /// The machine without the CPUs whose position in `is_kept`, which is repeated, has `false`. CPU 0 always stays.
 fn without_cpus(machine: &Machine, is_kept: &[bool]) -> Machine {
     let remaining = machine.cpus().iter().enumerate().filter(|(i, _)| *i == 0 || is_kept[i % is_kept.len()]);
-    let keys = |cpu: &Cpu| Unit::ALL.map(|unit| cpu.unit_number(unit) as u64);
+    let groups = [PlaceUnit::Cores, PlaceUnit::LlCaches, PlaceUnit::NumaDomains, PlaceUnit::Sockets];
+    let keys = |cpu: &Cpu| groups.map(|unit| cpu.unit_number(unit) as u64);
     let raw = remaining.map(|(_, cpu)| RawCpu { os_index: cpu.os_index, keys: keys(cpu), slowness: 0 });
     Machine::new(raw, FLAT, false)
 }
@@ -201,7 +202,7 @@ proptest! {
             (0..all).map(|bee| first_cpu(&machine, places.place_of(bee).unwrap())).collect();
         prop_assert_eq!(turns.iter().map(|cpu| cpu.os_index).collect::<CpuMask>(), machine.mask());
         prop_assert!(turns.is_sorted_by_key(|cpu| thread_number(&machine, cpu)));
-        prop_assert!(turns[..machine.unit_count(Unit::Core)].is_sorted_by_key(|cpu| cpu.unit_number(Unit::Core)));
+        prop_assert!(turns[..machine.unit_count(PlaceUnit::Cores)].is_sorted_by_key(|cpu| cpu.unit_number(PlaceUnit::Cores)));
         prop_assert_eq!(places.place_of(65_534), places.place_of(65_534 % all));
         prop_assert_eq!(places.unshared_place_of(all - 1), places.place_of(all - 1));
         prop_assert_eq!(places.unshared_place_of(all), None);
@@ -210,20 +211,20 @@ proptest! {
     #[test]
     fn units_are_filled_one_after_the_other(machine in machines(), unit in 0..3_usize) {
         let (unit, pin) =
-            [(Unit::Cluster, Pin::Cluster), (Unit::Node, Pin::Node), (Unit::Package, Pin::Package)][unit].clone();
+            [(PlaceUnit::LlCaches, Pin::Cluster), (PlaceUnit::NumaDomains, Pin::Node), (PlaceUnit::Sockets, Pin::Package)][unit].clone();
         let places = free_places(&machine, pin);
         let cores = free_places(&machine, Pin::Core);
         let mut bees = vec![0; machine.unit_count(unit)];
         for bee in 0..machine.cpus().len() {
             let place = places.place_of(bee).unwrap();
             let number = first_cpu(&machine, place).unit_number(unit);
-            prop_assert!(machine.unit_cpus(unit, number).map(|cpu| cpu.os_index).eq(place.cpus().iter().copied()));
+            prop_assert!(machine.unit_cpus(unit, number) == place.mask());
             prop_assert!(place.cpus().contains(&cores.place_of(bee).unwrap().cpus()[0]));
             bees[number] += 1;
         }
-        prop_assert!((0..bees.len()).all(|number| bees[number] == machine.unit_cpus(unit, number).count()));
+        prop_assert!((0..bees.len()).all(|number| bees[number] == machine.unit_cpus(unit, number).len()));
         let mut visited: Vec<_> =
-            (0..machine.unit_count(Unit::Core)).map(|bee| places.place_of(bee).unwrap().mask()).collect();
+            (0..machine.unit_count(PlaceUnit::Cores)).map(|bee| places.place_of(bee).unwrap().mask()).collect();
         visited.dedup();
         prop_assert_eq!(visited.len(), machine.unit_count(unit), "consecutive bees share a unit until it is full");
     }
@@ -260,14 +261,14 @@ proptest! {
         };
         let (all_nodes, all_clusters) = (packages * nodes, packages * nodes * clusters);
         for bees in 1..=all_clusters * cores {
-            prop_assert_eq!(used(&compact, bees, Unit::Cluster), bees.div_ceil(cores));
-            prop_assert_eq!(used(&spread, bees, Unit::Cluster), bees.min(all_clusters));
-            prop_assert_eq!(used(&spread, bees, Unit::Package), bees.min(packages));
-            prop_assert_eq!(used(&keep_nodes, bees, Unit::Node), bees.min(all_nodes));
+            prop_assert_eq!(used(&compact, bees, PlaceUnit::LlCaches), bees.div_ceil(cores));
+            prop_assert_eq!(used(&spread, bees, PlaceUnit::LlCaches), bees.min(all_clusters));
+            prop_assert_eq!(used(&spread, bees, PlaceUnit::Sockets), bees.min(packages));
+            prop_assert_eq!(used(&keep_nodes, bees, PlaceUnit::NumaDomains), bees.min(all_nodes));
             // The bees are dealt evenly over the nodes, and fill as few clusters of each node as hold them.
             let of_node = |node| bees / all_nodes + usize::from(node < bees % all_nodes);
             let clusters: usize = (0..all_nodes).map(|node| of_node(node).div_ceil(cores)).sum();
-            prop_assert_eq!(used(&keep_nodes, bees, Unit::Cluster), clusters);
+            prop_assert_eq!(used(&keep_nodes, bees, PlaceUnit::LlCaches), clusters);
         }
     }
 }

@@ -8,7 +8,8 @@ use std::ops::RangeInclusive;
 
 use crate::sys::cpu_mask::{MAX_CPU, MAX_LIST_LEN};
 use crate::sys::parse_error::{ParseError, ParseErrorKind, find_word};
-use crate::topology::place_list::{PlaceList, PlaceUnit};
+use crate::topology::machine::PlaceUnit;
+use crate::topology::place_list::PlaceList;
 
 /// The numbers that a CPU may have, and how often something may be repeated.
 const CPUS: RangeInclusive<usize> = 0..=MAX_CPU;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use super::*;
-use crate::topology::machine::Unit;
+use crate::topology::machine::PlaceUnit;
 #[cfg(feature = "hwloc")]
 use crate::topology::numa_nodes;
 
@@ -60,7 +60,8 @@ fn order(machine: &Machine) -> Vec<usize> {
 }
 
 fn counts(machine: &Machine) -> [usize; 4] {
-    [Unit::Core, Unit::Cluster, Unit::Node, Unit::Package].map(|unit| machine.unit_count(unit))
+    [PlaceUnit::Cores, PlaceUnit::LlCaches, PlaceUnit::NumaDomains, PlaceUnit::Sockets]
+        .map(|unit| machine.unit_count(unit))
 }
 
 /// Both read the same machine, all of it and without any one of its CPUs: the same CPUs in the same order, in the same

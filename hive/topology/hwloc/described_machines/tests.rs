@@ -11,7 +11,7 @@ use crate::sys::cpu_mask::CpuMask;
 use crate::topology;
 use crate::topology::hwloc::tests::run_child;
 use crate::topology::hwloc::{CpuSet, ObjectType, Topology, TopologyObject, read_topology};
-use crate::topology::machine::{Machine, Unit};
+use crate::topology::machine::{Machine, PlaceUnit};
 use crate::topology::pin_policy::Pin;
 use crate::topology::place_assignment::PlaceAssignment;
 use crate::topology::place_list::PlaceList;
@@ -179,7 +179,7 @@ impl Description {
 ///   by leader; of groups with the same leader the widest comes first.
 fn answer_to(machine: &Machine, question: &str) -> String {
     match question.split_whitespace().collect::<Vec<_>>()[..] {
-        ["units"] => Unit::ALL.map(|unit| machine.unit_count(unit).to_string()).join(" "),
+        ["units"] => PlaceUnit::ALL.map(|unit| machine.unit_count(unit).to_string())[1..].join(" "),
         ["kinds"] => machine.core_kinds().iter().map(CpuMask::to_string).collect::<Vec<_>>().join(" "),
         [shrink, bees] => {
             let places = PlaceAssignment::new(machine, &Pin::Core, shrink.parse().unwrap(), &CpuMask::new()).unwrap();
