@@ -108,14 +108,14 @@ impl UnitReader<'_> {
             cluster
         };
         units.extend([core.clone(), package.clone(), Rc::new(CpuMask::from_iter([cpu]))]);
-        units.extend(node.map(|node| Rc::new(node.cpus.intersection(self.online))));
+        units.extend(node.map(|(_, cpus)| Rc::new(cpus.intersection(self.online))));
         let key = |unit: &CpuMask| unit.iter().next().unwrap_or(cpu) as u64;
         let package = key(&package);
         // Without a shared cache, the CPUs of a package form one cluster.
         let cluster = cluster.map_or(PACKAGE_KEYS + package, |cpus| key(&cpus));
         // A CPU that is local to no node, for example because its node is switched off, is grouped with the other such
         // CPUs of its package.
-        let node = node.map_or(PACKAGE_KEYS + package, |node| node.number as u64);
+        let node = node.map_or(PACKAGE_KEYS + package, |(&number, _)| number as u64);
         let keys = RawCpu { os_index: cpu, keys: [key(&core), cluster, node, package], slowness: 0 };
         units.sort_by_key(|unit| Reverse(unit.len()));
         (units.iter().filter_map(|unit| unit.iter().next()).collect(), keys)

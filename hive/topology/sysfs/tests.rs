@@ -82,11 +82,11 @@ fn this_machine_is_what_hwloc_says() {
         assert_eq!(by_files(&mask).cpus(), hwloc::read(Some(&mask)).unwrap().0.cpus(), "within {mask}");
     }
     let topology = ManuallyDrop::into_inner(hwloc::read_topology().unwrap());
-    assert!(nodes.numbers().eq(topology.allowed_nodeset().iter_set().map(usize::from)));
+    assert!(nodes.0.keys().copied().eq(topology.allowed_nodeset().iter_set().map(usize::from)));
     let hwloc_nodes: Vec<_> = topology.objects_with_type(ObjectType::NUMANode).collect();
     for cpu in whole.cpus().iter().map(|cpu| cpu.os_index) {
         let by_hwloc = nearest_node(&hwloc_nodes, cpu).and_then(|node| node.os_index());
-        assert_eq!(nodes.nearest(cpu).map(|node| node.number), by_hwloc, "CPU {cpu}");
+        assert_eq!(nodes.nearest(cpu).map(|(&number, _)| number), by_hwloc, "CPU {cpu}");
     }
 }
 
@@ -208,7 +208,7 @@ fn nodes_with_memory_only_are_near_no_cpu() {
     fs::create_dir_all(&node).unwrap();
     fs::write(node.join("online"), "0,2\n").unwrap();
     let numbers =
-        |allowed: Option<CpuMask>| NumaNodes::read(directory.path(), || allowed).numbers().collect::<Vec<_>>();
+        |allowed: Option<CpuMask>| NumaNodes::read(directory.path(), || allowed).0.into_keys().collect::<Vec<_>>();
     assert_eq!((numbers(None), numbers(Some(mask("1-2")))), (vec![0, 2], vec![2]));
 }
 
