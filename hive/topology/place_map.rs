@@ -15,7 +15,8 @@ use crate::topology::machine_info::MachineInfo;
 use crate::topology::pin_policy::Pin;
 use crate::topology::pinning::{self, BindError, RestoreBinding};
 use crate::topology::place_assignment::{Place, PlaceAssignment, default_pin};
-use crate::topology::place_policy::{self, PlacePolicy};
+use crate::topology::place_policy;
+use crate::topology::proc_bind::ProcBind;
 
 /// The places of a hive's bees.
 pub(crate) struct PlaceMap {
@@ -154,23 +155,18 @@ fn choose_places(
     claimed: &CpuMask,
 ) -> Result<(Binding, PlaceAssignment, Option<String>), String> {
     let default_binding = || Binding::Pin(default_pin(machine, claimed, bees));
-    let (binding, warning) = match settings.binding.clone().unwrap_or_else(default_binding) {
-        // A user who sets the environment variable may not know the machine, so CPUs that the process may not use are
-        // left out. In a list that the program gives they are an error, which `PlaceAssignment::new` returns.
-        Binding::Pin(Pin::Cpus(list)) if settings.is_from_environment => {
-            let (known, warning) = place_policy::allowed_listed_cpus(machine, list);
-            (Binding::Pin(Pin::Cpus(known)), warning)
+    let binding = settings.binding.clone().unwrap_or_else(default_binding);
+    let (list, bind, setting) = match &binding {
+        Binding::Pin(pin) => {
+            let list = place_policy::list_of_pin(machine, pin, settings.is_from_environment)?;
+            // Only in a list of CPUs from the environment something may be left out.
+            (list, ProcBind::True, format!("HIVE_PIN={pin}: "))
         }
-        other => (other, None),
+        Binding::Places { list, proc_bind } => (Some(list.clone()), *proc_bind, String::new()),
     };
-    let (places, unknown) = match &binding {
-        Binding::Pin(pin) => (PlaceAssignment::new(machine, pin, settings.shrink, claimed)?, None),
-        Binding::Places { list, proc_bind: bind } => {
-            let sharing = PlacePolicy { bind: *bind, shrink: settings.shrink, bees };
-            PlaceAssignment::from_list(machine, list, &sharing, claimed)?
-        }
-    };
-    Ok((binding, places, warning.or(unknown)))
+    let Some(list) = list else { return Ok((binding, PlaceAssignment::default(), None)) };
+    let (places, warning) = PlaceAssignment::from_list(machine, &list, bind, settings.shrink, bees, claimed)?;
+    Ok((binding, places, warning.map(|warning| setting + &warning)))
 }
 
 #[cfg(test)]

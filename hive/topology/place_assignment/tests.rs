@@ -6,6 +6,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::topology::machine::{FLAT, RawCpu};
+use crate::topology::place_policy::list_of_pin;
+use crate::topology::proc_bind::ProcBind;
 use crate::topology::shrink::Shrink;
 
 /// A machine of equal parts: packages of nodes of clusters of cores of hardware threads. As on Linux, the first threads
@@ -45,9 +47,20 @@ fn mask(text: &str) -> CpuMask {
     text.parse().unwrap()
 }
 
+/// The places for a `Pin` of the program's.
+pub(crate) fn places_of_pin(
+    machine: &Machine,
+    pin: &Pin,
+    shrink: Shrink,
+    taken: &CpuMask,
+) -> Result<PlaceAssignment, String> {
+    let Some(list) = list_of_pin(machine, pin, false)? else { return Ok(PlaceAssignment::default()) };
+    PlaceAssignment::from_list(machine, &list, ProcBind::True, shrink, 0, taken).map(|(places, _)| places)
+}
+
 /// The places in the default order when no other hive has a CPU.
 fn free_places(machine: &Machine, pin: Pin) -> PlaceAssignment {
-    PlaceAssignment::new(machine, &pin, Shrink::Compact, &mask("")).unwrap()
+    places_of_pin(machine, &pin, Shrink::Compact, &mask("")).unwrap()
 }
 
 /// The CPUs of the places of the first `bees` bees, each place as a text.
@@ -125,7 +138,7 @@ fn lists_are_taken_as_they_are() {
     assert_eq!(first_masks(&places, 4), ["700", "0", "700", "700"]);
     let taken = mask("0,700");
     assert_eq!(
-        first_masks(&PlaceAssignment::new(&machine, &Pin::Cpus(vec![700]), Shrink::Compact, &taken).unwrap(), 1),
+        first_masks(&places_of_pin(&machine, &Pin::Cpus(vec![700]), Shrink::Compact, &taken).unwrap(), 1),
         ["700"]
     );
 }
@@ -133,7 +146,7 @@ fn lists_are_taken_as_they_are() {
 #[test]
 fn lists_that_cannot_be_had_are_named() {
     let machine = regular([1, 1, 1, 4, 1], 1);
-    let error = |list| PlaceAssignment::new(&machine, &Pin::Cpus(list), Shrink::Compact, &CpuMask::new()).unwrap_err();
+    let error = |list| places_of_pin(&machine, &Pin::Cpus(list), Shrink::Compact, &CpuMask::new()).unwrap_err();
     assert!(error(vec![]).contains("the list of CPUs to pin to is empty"));
     let message = error(vec![9, 1, 4, 4]);
     assert!(message.starts_with("CPUs 4,9 cannot be pinned to: this process may use CPUs 0-3"), "{message}");
@@ -142,7 +155,7 @@ fn lists_that_cannot_be_had_are_named() {
 #[test]
 fn taken_cpus_are_left_out_and_their_cores_come_last() {
     let machine = regular([1, 1, 1, 3, 2], 1);
-    let places = |taken: &str| PlaceAssignment::new(&machine, &Pin::Core, Shrink::Compact, &mask(taken));
+    let places = |taken: &str| places_of_pin(&machine, &Pin::Core, Shrink::Compact, &mask(taken));
     assert_eq!(first_masks(&places("0").unwrap(), 6), ["1", "2", "3", "4", "5", "1"]);
     assert_eq!(first_masks(&places("3").unwrap(), 6), ["1", "2", "0", "4", "5", "1"]);
     let message = places("0-5").unwrap_err();
@@ -172,7 +185,7 @@ fn by_default_bees_are_pinned_as_long_as_each_has_a_cpu() {
 
 /// The CPUs that bees are pinned to, in the order of the bees, one bee for each CPU.
 fn cpus_in_assignment_order(machine: &Machine, shrink: Shrink) -> Vec<Cpu> {
-    let places = PlaceAssignment::new(machine, &Pin::Core, shrink, &mask("")).unwrap();
+    let places = places_of_pin(machine, &Pin::Core, shrink, &mask("")).unwrap();
     (0..machine.cpus().len()).map(|bee| first_cpu(machine, places.place_of(bee).unwrap())).collect()
 }
 
@@ -233,7 +246,7 @@ proptest! {
     fn hives_side_by_side_never_share_a_cpu(machine in machines(), bees in 1..60_usize) {
         let mut taken = CpuMask::new();
         while default_pin(&machine, &taken, bees) == Pin::Core {
-            let own = PlaceAssignment::new(&machine, &Pin::Core, Shrink::Compact, &taken).unwrap().exclusive_cpus(bees);
+            let own = places_of_pin(&machine, &Pin::Core, Shrink::Compact, &taken).unwrap().exclusive_cpus(bees);
             prop_assert_eq!(own.len(), bees);
             prop_assert!(own.intersection(&taken).is_empty());
             taken = taken.union(&own);
