@@ -37,11 +37,9 @@ fn hive_line(hives: &HiveSet, number: usize) -> String {
     let (hive, unit) = (&hives[number], hives.units[number]);
     let cpus = hive.places().iter().flatten().flat_map(|place| place.cpus().to_vec()).collect::<CpuMask>();
     let node = hives.node(number).map_or_else(String::new, |node| format!("; memory node {node}"));
-    let bees = match hive.bees() {
-        1 => "1 bee".to_owned(),
-        bees => format!("{bees} bees"),
-    };
-    format!("{number}: {} {unit}, {bees} on CPUs {cpus}{node}", hives.unit_kind.name())
+    let bees = hive.bees();
+    let plural = if bees == 1 { "" } else { "s" };
+    format!("{number}: {} {unit}, {bees} bee{plural} on CPUs {cpus}{node}", hives.unit_kind.name())
 }
 
 /// The line that says which threads lead the hives and whether they are bound.
