@@ -247,9 +247,8 @@ impl HiveSetBee<'_> {
             // None: a panic has broken the meeting of this hive's bees, and this bee is unwinding already. No other bee
             // uses the value that is returned here.
             let Some(hive_value) = hive_value.flatten() else { return value };
-            self.team
-                .meet_leaders(&self.local.context, |leader| leader.all_reduce(hive_value, op))
-                .unwrap_or(hive_value)
+            let met = self.team.meet_leaders(&self.local.context, |leader| leader.all_reduce(hive_value, op));
+            met.unwrap_or(hive_value)
         });
         call.end();
         result

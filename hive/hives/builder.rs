@@ -249,13 +249,9 @@ impl HiveSetBuilder {
     fn placed_builder(&self, name: &str, cpus: &[usize], bees: usize) -> Builder {
         let base_name = self.template.thread_name.as_deref().unwrap_or(DEFAULT_THREAD_NAME);
         let places = PlaceList::Listed(cpus.iter().map(|&cpu| vec![cpu]).collect());
-        let mut builder = self.template.clone().bees(bees).thread_name(format!("{base_name}-{name}"));
-        builder.binding_options = BindingRequest {
-            places: Some(places),
-            proc_bind: Some(ProcBind::True),
-            is_ordered: true,
-            ..builder.binding_options
-        };
+        let builder = self.template.clone().bees(bees).thread_name(format!("{base_name}-{name}"));
+        let mut builder = builder.places(places).proc_bind(ProcBind::True);
+        builder.binding_options.is_ordered = true;
         builder
     }
 }

@@ -53,7 +53,7 @@ impl Layout {
             HiveCpus { unit, cpus }
         };
         let hives: Vec<_> = hives.into_iter().map(hive_cpus).collect();
-        (!hives.is_empty()).then(|| Self { hives, skipped })
+        (!hives.is_empty()).then_some(Self { hives, skipped })
     }
 
     /// All CPUs of all hives.

@@ -47,10 +47,8 @@ fn leaders_line(hives: &HiveSet) -> String {
     let is_queen_bound = hives[0].shared.config.pin_queen;
     let queen =
         if is_queen_bound { "the builder's thread, bound to hive 0's first place" } else { "the caller, not bound" };
-    match hives.len() {
-        1 => queen.to_owned(),
-        _ => format!("{queen}; of the other hives bees, bound to their first places"),
-    }
+    let others = if hives.len() == 1 { "" } else { "; of the other hives bees, bound to their first places" };
+    format!("{queen}{others}")
 }
 
 /// All warnings: first those of the set, then those that every hive has, then those of single hives and of the leaders,
