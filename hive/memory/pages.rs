@@ -66,10 +66,6 @@ pub(crate) fn move_pages(memory: &[MaybeUninit<u8>], node: usize) -> Result<(), 
 /// How many pages to move with one system call, so that the lists for it stay small beside the memory.
 const PAGES_PER_CALL: usize = 1 << 12;
 
-/// The initial status of a page, which stays if the kernel did not get to this page: it may stop at one that it cannot
-/// move.
-const STATUS_UNSET: i32 = i32::MIN;
-
 /// The kernel's status for a page that does not exist yet: -ENOENT.
 const STATUS_ABSENT: i32 = -2;
 
@@ -80,7 +76,9 @@ const STATUS_ZERO_PAGE: i32 = -14;
 /// or a negative error number.
 #[cfg(target_os = "linux")]
 fn move_pages_syscall(pages: &[*const u8], target: Option<i32>) -> io::Result<Vec<i32>> {
-    let mut statuses = vec![STATUS_UNSET; pages.len()];
+    // This status stays if the kernel did not get to the page: it may stop at one that it cannot move.
+    const UNSET: i32 = i32::MIN;
+    let mut statuses = vec![UNSET; pages.len()];
     let targets = target.map(|node| vec![node; pages.len()]);
     let (own_process, own_pages_only) = (0_i32, 1_i32 << 1);
     // SAFETY: the kernel reads `pages.len()` addresses and as many nodes, or none if that pointer is null, and writes
