@@ -89,7 +89,7 @@ impl Hive {
     /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn memory_node(&self, node: usize) -> Option<usize> {
-        let cpus = self.shared.machine_info.machine.cpus();
+        let cpus = &self.shared.machine_info.machine.cpus;
         nodes::common_node(&[cpus.iter().find(|cpu| cpu.unit_number(PlaceUnit::NumaDomains) == node)?.os_index])
     }
 }

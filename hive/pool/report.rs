@@ -105,7 +105,7 @@ fn machine_line(machine: &Machine) -> String {
     };
     let units =
         [PlaceUnit::Cores, PlaceUnit::LlCaches, PlaceUnit::NumaDomains, PlaceUnit::Sockets].map(count).join(", ");
-    format!("{} CPUs in {units}; {}{}", machine.cpus().len(), core_kinds(machine), machine.source)
+    format!("{} CPUs in {units}; {}{}", machine.cpus.len(), core_kinds(machine), machine.source)
 }
 
 /// Which CPUs belong to the faster and which to the slower kinds of cores. Empty if that is not known or if all cores
@@ -123,7 +123,7 @@ fn core_kinds(machine: &Machine) -> String {
 fn usable_cpus_line(shared: &Shared) -> String {
     let machine_info = &shared.machine_info;
     let usable = machine_info.usable_cpus();
-    let limit = if usable < machine_info.machine.cpus().len() { "by the quota, rounded down" } else { "by the mask" };
+    let limit = if usable < machine_info.machine.cpus.len() { "by the quota, rounded down" } else { "by the mask" };
     format!("{usable}, {limit}")
 }
 

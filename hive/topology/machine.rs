@@ -18,8 +18,8 @@ use crate::sys::parse_error::word_of;
 pub(crate) struct Cpu {
     /// The operating system's number of the CPU, as in an affinity mask.
     pub(crate) os_index: usize,
-    /// The number of the unit of each kind that it belongs to, in the order of [`PlaceUnit`]. As a hardware thread it has
-    /// its position in the machine.
+    /// The number of the unit of each kind that it belongs to, in the order of [`PlaceUnit`]. As a hardware thread it
+    /// has its position in the machine.
     units: [usize; UNITS],
     /// The rank of the CPU's kind of core, among the kinds that this process may use: 0 is the fastest kind, 1 the next
     /// one, and so on. It is 0 for every CPU if the kinds are not known.
@@ -33,8 +33,8 @@ impl Cpu {
     }
 }
 
-/// A kind of hardware that groups CPUs: what each place of a [`PlaceList`](crate::topology::place_list::PlaceList) is, if
-/// the places are named by a word.
+/// What each place of a [`PlaceList`](crate::topology::place_list::PlaceList) is, if the places are named by a word: a
+/// kind of unit of the machine.
 ///
 /// ```
 /// # use hive::{PlaceList, PlaceUnit};
@@ -112,7 +112,8 @@ pub(crate) const FLAT: &str = "a flat list: what they share is not known";
 /// The CPUs that this process may use, at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Machine {
-    cpus: Vec<Cpu>,
+    /// All of them, in the order of the machine: CPUs that are next to each other share the most.
+    pub(crate) cpus: Vec<Cpu>,
     /// Where the description came from, for the report.
     pub(crate) source: String,
     /// Whether the user made hwloc describe another machine than the one that the process runs on (`HWLOC_SYNTHETIC`,
@@ -148,11 +149,6 @@ impl Machine {
             .collect();
         assert!(!cpus.is_empty(), "a machine without CPUs, {source}");
         Self { cpus, source: source.to_owned(), is_foreign: foreign }
-    }
-
-    /// All CPUs, in the order of the machine: CPUs that are next to each other share the most.
-    pub(crate) fn cpus(&self) -> &[Cpu] {
-        &self.cpus
     }
 
     /// The set of all CPUs, by the operating system's numbers.
@@ -194,7 +190,7 @@ mod tests {
         let cpu = |os_index, units| Cpu { os_index, units, slowness: 0 };
         let expected =
             [cpu(8, [0, 0, 0, 0, 0]), cpu(24, [1, 0, 0, 0, 0]), cpu(9, [2, 1, 0, 0, 0]), cpu(0, [3, 2, 1, 1, 1])];
-        assert_eq!(machine.cpus(), expected);
+        assert_eq!(machine.cpus, expected);
         assert_eq!(PlaceUnit::ALL.map(|unit| machine.unit_count(unit)), [4, 3, 2, 2, 2]);
         assert_eq!(machine.mask().to_string(), "0,8-9,24");
         assert_eq!(machine.unit_cpus(PlaceUnit::LlCaches, 0).to_string(), "8-9,24");

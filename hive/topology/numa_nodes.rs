@@ -10,8 +10,8 @@ use std::path::Path;
 use crate::sys::cpu_mask::CpuMask;
 use crate::sys::kernel_file;
 
-/// The nodes whose memory the process may use, by the system's numbers, each with the CPUs that are local to it: none if
-/// it has memory only.
+/// The nodes whose memory the process may use, by the system's numbers, each with the CPUs that are local to it: none
+/// if it has memory only.
 pub(crate) struct NumaNodes(pub(crate) BTreeMap<usize, CpuMask>);
 
 impl NumaNodes {

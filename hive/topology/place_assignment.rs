@@ -171,8 +171,7 @@ impl PlaceAssignment {
     /// The CPUs that the first `bees` bees have for themselves, and that other hives should not use. Empty if the
     /// places are not exclusive.
     pub(crate) fn exclusive_cpus(&self, bees: usize) -> CpuMask {
-        let unshared = bees.min(self.order.initial.len());
-        let places = self.order.initial[..unshared].iter().map(|&place| &self.places[place]);
+        let places = (0..bees).map_while(|bee| self.unshared_place_of(bee));
         places.filter(|_| self.is_exclusive).flat_map(Place::cpus).copied().collect()
     }
 }

@@ -1,5 +1,5 @@
-//! Gives bees places from a list of places ([`PlaceList`]) by a policy ([`ProcBind`]). A [`Pin`] is another way to write
-//! some such lists ([`list_of_pin`]).
+//! Gives bees places from a list of places ([`PlaceList`]) by a policy ([`ProcBind`]). A [`Pin`] is another way to
+//! write some such lists ([`list_of`]).
 //!
 //! `place_map.rs` calls this. The grammar of lists and the policies are described in `docs/places.md`.
 
@@ -79,11 +79,7 @@ impl PlaceAssignment {
 ///
 /// # Errors
 /// If the program has listed no CPU to pin to, or one that may not be used; or the environment only such CPUs.
-pub(crate) fn list_of_pin(
-    machine: &Machine,
-    pin: &Pin,
-    is_from_environment: bool,
-) -> Result<Option<PlaceList>, String> {
+pub(crate) fn list_of(machine: &Machine, pin: &Pin, is_from_environment: bool) -> Result<Option<PlaceList>, String> {
     let each = match pin {
         Pin::None => return Ok(None),
         Pin::Core => PlaceUnit::Threads,
@@ -124,7 +120,7 @@ fn truncate(places: &mut Vec<Place>, list: &PlaceList, count: Option<NonZero<usi
 /// place. The places are in the order of the machine.
 fn unit_places(machine: &Machine, each: PlaceUnit, taken: &CpuMask) -> Vec<Place> {
     let mut cpus = vec![Vec::new(); machine.unit_count(each)];
-    for cpu in machine.cpus().iter().filter(|cpu| !taken.contains(&cpu.os_index)) {
+    for cpu in machine.cpus.iter().filter(|cpu| !taken.contains(&cpu.os_index)) {
         cpus[cpu.unit_number(each)].push(cpu);
     }
     let unit = |number| (each != PlaceUnit::Threads).then_some((each, number));
@@ -135,7 +131,7 @@ fn unit_places(machine: &Machine, each: PlaceUnit, taken: &CpuMask) -> Vec<Place
 /// The listed places, each without the CPUs that the process may not use, and without places that have no other CPUs.
 /// Also returns a warning that names what was left out.
 fn usable_places(machine: &Machine, listed: &[Vec<usize>]) -> (Vec<Place>, Option<String>) {
-    let allowed_cpus: HashMap<_, _> = machine.cpus().iter().map(|cpu| (cpu.os_index, cpu)).collect();
+    let allowed_cpus: HashMap<_, _> = machine.cpus.iter().map(|cpu| (cpu.os_index, cpu)).collect();
     let usable_cpus = |cpus: &Vec<usize>| {
         // Each CPU once, in ascending order.
         let distinct: BTreeSet<_> = cpus.iter().collect();

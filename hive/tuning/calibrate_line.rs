@@ -133,7 +133,7 @@ mod tests {
     /// Places on two CPUs. None where the process may use only one.
     fn two_places() -> Option<[Place; 2]> {
         let (machine, _) = topology::read_machine(Some(&affinity::query().unwrap()));
-        let cpus: Vec<_> = machine.cpus().iter().map(|cpu| cpu.os_index).take(2).collect();
+        let cpus: Vec<_> = machine.cpus.iter().map(|cpu| cpu.os_index).take(2).collect();
         let places = places_of_pin(&machine, &Pin::Cpus(cpus.clone()), Shrink::Compact, &CpuMask::new()).unwrap();
         (cpus.len() == 2).then(|| [0, 1].map(|bee| places.place_of(bee).unwrap().clone()))
     }

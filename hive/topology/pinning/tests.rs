@@ -95,7 +95,7 @@ fn a_refusal_says_call_cpus_reason_and_remedy() {
 fn the_mask_is_restored_in_whatever_order_the_guards_are_dropped() {
     let before = affinity::query().unwrap();
     let (machine, _) = topology::read_machine(Some(&before));
-    let cpu = |index: usize| machine.cpus()[index % machine.cpus().len()].os_index;
+    let cpu = |index: usize| machine.cpus[index % machine.cpus.len()].os_index;
     let guard = |cpu| AffinityGuard::bind(&place(cpu)).unwrap().expect("the thread is not ending");
     let first = guard(cpu(0));
     let second = guard(cpu(1));

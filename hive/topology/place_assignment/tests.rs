@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::topology::machine::{FLAT, RawCpu};
-use crate::topology::place_policy::list_of_pin;
+use crate::topology::place_policy::list_of;
 use crate::topology::proc_bind::ProcBind;
 use crate::topology::shrink::Shrink;
 
@@ -34,12 +34,12 @@ fn hybrid() -> Machine {
 /// How many hardware threads of its core come before this one in the machine.
 fn thread_number(machine: &Machine, cpu: &Cpu) -> usize {
     let core = |cpu: &Cpu| cpu.unit_number(PlaceUnit::Cores);
-    machine.cpus().iter().take_while(|other| *other != cpu).filter(|other| core(other) == core(cpu)).count()
+    machine.cpus.iter().take_while(|other| *other != cpu).filter(|other| core(other) == core(cpu)).count()
 }
 
 /// The first CPU of the place.
 fn first_cpu(machine: &Machine, place: &Place) -> Cpu {
-    *machine.cpus().iter().find(|cpu| cpu.os_index == place.cpus()[0]).unwrap()
+    *machine.cpus.iter().find(|cpu| cpu.os_index == place.cpus()[0]).unwrap()
 }
 
 /// The CPUs of a text such as "0-3".
@@ -54,7 +54,7 @@ pub(crate) fn places_of_pin(
     shrink: Shrink,
     taken: &CpuMask,
 ) -> Result<PlaceAssignment, String> {
-    let Some(list) = list_of_pin(machine, pin, false)? else { return Ok(PlaceAssignment::default()) };
+    let Some(list) = list_of(machine, pin, false)? else { return Ok(PlaceAssignment::default()) };
     PlaceAssignment::from_list(machine, &list, ProcBind::True, shrink, 0, taken).map(|(places, _)| places)
 }
 
@@ -186,7 +186,7 @@ fn by_default_bees_are_pinned_as_long_as_each_has_a_cpu() {
 /// The CPUs that bees are pinned to, in the order of the bees, one bee for each CPU.
 fn cpus_in_assignment_order(machine: &Machine, shrink: Shrink) -> Vec<Cpu> {
     let places = places_of_pin(machine, &Pin::Core, shrink, &mask("")).unwrap();
-    (0..machine.cpus().len()).map(|bee| first_cpu(machine, places.place_of(bee).unwrap())).collect()
+    (0..machine.cpus.len()).map(|bee| first_cpu(machine, places.place_of(bee).unwrap())).collect()
 }
 
 /// Regular machines, sparsely numbered, from which some CPUs are missing, as if the process might not use them. They
@@ -199,7 +199,7 @@ fn machines() -> impl Strategy<Value = Machine> {
 
 /// The machine without the CPUs whose position in `is_kept`, which is repeated, has `false`. CPU 0 always stays.
 fn without_cpus(machine: &Machine, is_kept: &[bool]) -> Machine {
-    let remaining = machine.cpus().iter().enumerate().filter(|(i, _)| *i == 0 || is_kept[i % is_kept.len()]);
+    let remaining = machine.cpus.iter().enumerate().filter(|(i, _)| *i == 0 || is_kept[i % is_kept.len()]);
     let groups = [PlaceUnit::Cores, PlaceUnit::LlCaches, PlaceUnit::NumaDomains, PlaceUnit::Sockets];
     let keys = |cpu: &Cpu| groups.map(|unit| cpu.unit_number(unit) as u64);
     let raw = remaining.map(|(_, cpu)| RawCpu { os_index: cpu.os_index, keys: keys(cpu), slowness: 0 });
@@ -210,12 +210,13 @@ proptest! {
     #[test]
     fn cores_are_allowed_distinct_and_physical_first(machine in machines()) {
         let places = free_places(&machine, Pin::Core);
-        let all = machine.cpus().len();
+        let all = machine.cpus.len();
         let turns: Vec<_> =
             (0..all).map(|bee| first_cpu(&machine, places.place_of(bee).unwrap())).collect();
         prop_assert_eq!(turns.iter().map(|cpu| cpu.os_index).collect::<CpuMask>(), machine.mask());
         prop_assert!(turns.is_sorted_by_key(|cpu| thread_number(&machine, cpu)));
-        prop_assert!(turns[..machine.unit_count(PlaceUnit::Cores)].is_sorted_by_key(|cpu| cpu.unit_number(PlaceUnit::Cores)));
+        let cores = machine.unit_count(PlaceUnit::Cores);
+        prop_assert!(turns[..cores].is_sorted_by_key(|cpu| cpu.unit_number(PlaceUnit::Cores)));
         prop_assert_eq!(places.place_of(65_534), places.place_of(65_534 % all));
         prop_assert_eq!(places.unshared_place_of(all - 1), places.place_of(all - 1));
         prop_assert_eq!(places.unshared_place_of(all), None);
@@ -223,12 +224,12 @@ proptest! {
 
     #[test]
     fn units_are_filled_one_after_the_other(machine in machines(), unit in 0..3_usize) {
-        let (unit, pin) =
-            [(PlaceUnit::LlCaches, Pin::Cluster), (PlaceUnit::NumaDomains, Pin::Node), (PlaceUnit::Sockets, Pin::Package)][unit].clone();
+        let units = [PlaceUnit::LlCaches, PlaceUnit::NumaDomains, PlaceUnit::Sockets];
+        let (unit, pin) = (units[unit], [Pin::Cluster, Pin::Node, Pin::Package][unit].clone());
         let places = free_places(&machine, pin);
         let cores = free_places(&machine, Pin::Core);
         let mut bees = vec![0; machine.unit_count(unit)];
-        for bee in 0..machine.cpus().len() {
+        for bee in 0..machine.cpus.len() {
             let place = places.place_of(bee).unwrap();
             let number = first_cpu(&machine, place).unit_number(unit);
             prop_assert!(machine.unit_cpus(unit, number) == place.mask());
@@ -251,14 +252,14 @@ proptest! {
             prop_assert!(own.intersection(&taken).is_empty());
             taken = taken.union(&own);
         }
-        prop_assert!(machine.cpus().len() - taken.len() < bees);
+        prop_assert!(machine.cpus.len() - taken.len() < bees);
     }
 
     #[test]
     fn every_order_has_all_cpus_and_first_threads_first(machine in machines(), nth in 0..3_usize) {
         let shrink = [Shrink::Compact, Shrink::Spread, Shrink::KeepNodes][nth];
         let turns = cpus_in_assignment_order(&machine, shrink);
-        prop_assert_eq!(turns.len(), machine.cpus().len());
+        prop_assert_eq!(turns.len(), machine.cpus.len());
         prop_assert_eq!(turns.iter().map(|cpu| cpu.os_index).collect::<CpuMask>(), machine.mask());
         prop_assert!(turns.is_sorted_by_key(|cpu| thread_number(&machine, cpu)));
     }
@@ -289,7 +290,7 @@ proptest! {
 #[test]
 fn more_cpus_than_a_fixed_size_mask_holds() {
     let machine = regular([2, 4, 8, 16, 2], 3);
-    assert_eq!(machine.cpus().len(), 2048);
+    assert_eq!(machine.cpus.len(), 2048);
     assert_eq!(first_masks(&free_places(&machine, Pin::Core), 2048)[2047], "6141");
     assert_eq!(free_places(&machine, Pin::Node).place_of(1023).unwrap().cpus().len(), 256);
 }
