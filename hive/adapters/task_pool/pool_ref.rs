@@ -111,8 +111,8 @@ impl<'m> PoolRef<'_, 'm> {
         results.into_iter().map(|result| result.unwrap_or_else(|| unreachable!("each job has ended"))).collect()
     }
 
-    /// Sends a job to each thread of the pool by `send`, which gets the number of the thread's bee. All threads get jobs
-    /// of this kind in the same order.
+    /// Sends a job to each thread of the pool by `send`, which gets the number of the thread's bee. All threads get
+    /// such jobs in the same order.
     pub(super) fn send_to_each(self, send: impl FnMut(u32)) {
         self.queue_own_joins();
         self.pool.team.send_in_one_order(|| bees_of(self.pool).for_each(send));
