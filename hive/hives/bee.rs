@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use crate::hives::hive_set::HiveSet;
 use crate::on_drop::on_drop;
+use crate::pool::handle::Hive;
 use crate::protocol::region::exchange_slots::Operation;
 use crate::protocol::region::panics::Unfinished;
 use crate::protocol::region::region_context::RegionContext;
@@ -246,9 +247,8 @@ impl HiveSetBee<'_> {
             // None: a panic has broken the meeting of this hive's bees, and this bee is unwinding already. No other bee
             // uses the value that is returned here.
             let Some(hive_value) = hive_value.flatten() else { return value };
-            self.team
-                .meet_leaders(&self.local.context, |leader| leader.all_reduce(hive_value, op))
-                .unwrap_or(hive_value)
+            let met = self.team.meet_leaders(&self.local.context, |leader| leader.all_reduce(hive_value, op));
+            met.unwrap_or(hive_value)
         });
         call.end();
         result
@@ -274,14 +274,8 @@ impl<'h> SetTeam<'h> {
     /// task, the caller alone.
     pub(crate) fn for_caller(hives: &'h HiveSet) -> Self {
         // A thread that is inside a region or a task of any hive must not wait for a team.
-        if nesting::is_inside_any() {
-            return Self { hives, first_ids: vec![0, 1] };
-        }
-        let mut first_ids = vec![0];
-        first_ids.extend(hives.iter().scan(0, |bees, hive| {
-            *bees += hive.bees();
-            Some(*bees)
-        }));
+        let sizes = if nesting::is_inside_any() { vec![1] } else { hives.iter().map(Hive::bees).collect() };
+        let first_ids = (0..=sizes.len()).map(|hive| sizes[..hive].iter().sum()).collect();
         Self { hives, first_ids }
     }
 

@@ -5,7 +5,7 @@
 //! `docs/hive-sets.md` describes the result.
 
 use crate::hives::hive_set::HiveSet;
-use crate::hives::layout::{Layout, distribute, unit_name};
+use crate::hives::layout::{Layout, distribute};
 use crate::memory::nodes::common_node;
 use crate::pool::build::DEFAULT_THREAD_NAME;
 use crate::pool::builder::Builder;
@@ -14,8 +14,9 @@ use crate::pool::error::{Error, ErrorKind};
 use crate::sys::cpu_mask::CpuMask;
 use crate::topology::binding_request::BindingRequest;
 use crate::topology::claims::{self, Choice};
+use crate::topology::machine::PlaceUnit;
 use crate::topology::machine_info::MachineInfo;
-use crate::topology::place_list::{PlaceList, PlaceUnit};
+use crate::topology::place_list::PlaceList;
 use crate::topology::proc_bind::ProcBind;
 
 impl HiveSet {
@@ -187,7 +188,7 @@ impl HiveSetBuilder {
         let hives = built.into_iter().collect::<Result<Vec<_>, _>>()?;
         drop(claim);
         let skipped = layout.skipped.iter().map(|(unit, cpus)| {
-            let name = unit_name(self.unit_kind);
+            let name = self.unit_kind.name();
             format!("there is no hive for {name} {unit}: other hives of this process have its CPUs, {cpus}")
         });
         Ok(HiveSet {
@@ -248,13 +249,9 @@ impl HiveSetBuilder {
     fn placed_builder(&self, name: &str, cpus: &[usize], bees: usize) -> Builder {
         let base_name = self.template.thread_name.as_deref().unwrap_or(DEFAULT_THREAD_NAME);
         let places = PlaceList::Listed(cpus.iter().map(|&cpu| vec![cpu]).collect());
-        let mut builder = self.template.clone().bees(bees).thread_name(format!("{base_name}-{name}"));
-        builder.binding_options = BindingRequest {
-            places: Some(places),
-            proc_bind: Some(ProcBind::True),
-            is_ordered: true,
-            ..builder.binding_options
-        };
+        let builder = self.template.clone().bees(bees).thread_name(format!("{base_name}-{name}"));
+        let mut builder = builder.places(places).proc_bind(ProcBind::True);
+        builder.binding_options.is_ordered = true;
         builder
     }
 }

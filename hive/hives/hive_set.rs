@@ -7,7 +7,7 @@ use std::ops::Deref;
 use std::{fmt, slice};
 
 use crate::pool::handle::Hive;
-use crate::topology::place_list::PlaceUnit;
+use crate::topology::machine::PlaceUnit;
 
 /// Several hives, each on the CPUs of one NUMA node or package, and one team over all of them.
 ///

@@ -6,8 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::sys::cpu_mask::CpuMask;
-use crate::topology::machine::{Cpu, Machine, Unit};
-use crate::topology::place_list::PlaceUnit;
+use crate::topology::machine::{Machine, PlaceUnit};
 use crate::topology::shrink::{Shrink, cpus_in_order};
 
 /// The CPUs that one hive of a set gets.
@@ -44,41 +43,23 @@ impl Layout {
         let mut hives = BTreeMap::<_, Vec<_>>::new();
         // Each unit keeps the order in which one hive over the whole machine would use the CPUs.
         for cpu in cpus_in_order(machine, taken, shrink) {
-            hives.entry(unit_number(machine, unit_kind, cpu)).or_default().push(cpu.os_index);
+            hives.entry(cpu.unit_number(unit_kind)).or_default().push(cpu.os_index);
         }
-        let mut skipped = BTreeMap::<_, Vec<_>>::new();
         // Only a unit without a free CPU has no entry in `hives`: those units are skipped.
-        for cpu in machine.cpus() {
-            let unit = unit_number(machine, unit_kind, cpu);
-            if !hives.contains_key(&unit) {
-                skipped.entry(unit).or_default().push(cpu.os_index);
-            }
-        }
+        let skipped = (0..machine.unit_count(unit_kind)).filter(|unit| !hives.contains_key(unit));
+        let skipped = skipped.map(|unit| (unit, machine.unit_cpus(unit_kind, unit))).collect();
         let hive_cpus = |(unit, mut cpus): (usize, Vec<usize>)| {
             cpus.truncate(cpus.len().saturating_sub(free_cpus).max(1));
             HiveCpus { unit, cpus }
         };
-        let skipped = skipped.into_iter().map(|(unit, cpus)| (unit, cpus.into_iter().collect()));
         let hives: Vec<_> = hives.into_iter().map(hive_cpus).collect();
-        (!hives.is_empty()).then(|| Self { hives, skipped: skipped.collect() })
+        (!hives.is_empty()).then_some(Self { hives, skipped })
     }
 
     /// All CPUs of all hives.
     pub(crate) fn mask(&self) -> CpuMask {
         self.hives.iter().flat_map(|hive| &hive.cpus).copied().collect()
     }
-}
-
-/// The number of the unit that a CPU belongs to. Where a unit is a single hardware thread, that is the CPU's position
-/// in the machine's list.
-fn unit_number(machine: &Machine, unit_kind: PlaceUnit, cpu: &Cpu) -> usize {
-    let position = || machine.cpus().iter().take_while(|other| other.os_index != cpu.os_index).count();
-    unit_kind.unit().map_or_else(position, |unit| cpu.unit_number(unit))
-}
-
-/// The name of one unit of this kind, in the singular.
-pub(crate) fn unit_name(unit_kind: PlaceUnit) -> &'static str {
-    unit_kind.unit().map_or("CPU", Unit::name)
 }
 
 /// Distributes `total` bees over hives with these capacities: one bee to each hive in turn, until no bees or no room

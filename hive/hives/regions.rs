@@ -3,8 +3,6 @@
 //! A region over several hives is a region of the leaders' hive, in which each leader runs a region of the hive that it
 //! leads. `docs/hive-sets.md` ("How it is done") gives the steps and says why no two such regions can deadlock.
 
-use std::sync::{Mutex, PoisonError};
-
 use crate::hives::bee::{HiveSetBee, SetTeam};
 use crate::hives::hive_set::HiveSet;
 use crate::pool::error::Error;
@@ -14,6 +12,7 @@ use crate::pool::run_parts::panic_no_region;
 use crate::region::bee::{Bee, ExactBody};
 use crate::region::nesting;
 use crate::region::no_double_panic::NoDoublePanic;
+use crate::sync::Mutex;
 use crate::sys::fork::with_abort_in_child;
 
 impl HiveSet {
@@ -82,13 +81,12 @@ impl HiveSet {
         let results: Vec<_> = (0..team.bees()).map(|_| NoDoublePanic::new(Mutex::new(None))).collect();
         let run = team.run(&|bee: &HiveSetBee<'_>| {
             let result = if bee.bees() > 1 { with_abort_in_child(|| body(bee)) } else { body(bee) };
-            *results[bee.id()].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+            *results[bee.id()].lock() = Some(result);
         });
         if let Err(error) = run {
             panic_no_region(team.bees(), &error);
         }
-        let values =
-            results.into_iter().map(|result| result.into_inner().into_inner().unwrap_or_else(PoisonError::into_inner));
+        let values = results.iter().map(|result| result.lock().take());
         values.map(|result| result.unwrap_or_else(|| unreachable!("every bee has returned"))).collect()
     }
 

@@ -4,7 +4,6 @@
 //! hives.
 
 use crate::hives::hive_set::HiveSet;
-use crate::hives::layout::unit_name;
 use crate::memory::nodes::memory_nodes;
 use crate::observe::build_info::build_info;
 use crate::pool::handle::Hive;
@@ -20,7 +19,7 @@ impl HiveSet {
     /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn report(&self) -> Report {
-        let all = format!("{}, one for each {}; {} bees in all", self.len(), unit_name(self.unit_kind), self.bees());
+        let all = format!("{}, one for each {}; {} bees in all", self.len(), self.unit_kind.name(), self.bees());
         let mut lines = vec![("hive", build_info().to_string()), ("hives", all)];
         lines.extend((0..self.len()).map(|number| ("hive", hive_line(self, number))));
         lines.push(("leaders", leaders_line(self)));
@@ -38,11 +37,9 @@ fn hive_line(hives: &HiveSet, number: usize) -> String {
     let (hive, unit) = (&hives[number], hives.units[number]);
     let cpus = hive.places().iter().flatten().flat_map(|place| place.cpus().to_vec()).collect::<CpuMask>();
     let node = hives.node(number).map_or_else(String::new, |node| format!("; memory node {node}"));
-    let bees = match hive.bees() {
-        1 => "1 bee".to_owned(),
-        bees => format!("{bees} bees"),
-    };
-    format!("{number}: {} {unit}, {bees} on CPUs {cpus}{node}", unit_name(hives.unit_kind))
+    let bees = hive.bees();
+    let plural = if bees == 1 { "" } else { "s" };
+    format!("{number}: {} {unit}, {bees} bee{plural} on CPUs {cpus}{node}", hives.unit_kind.name())
 }
 
 /// The line that says which threads lead the hives and whether they are bound.
@@ -50,10 +47,8 @@ fn leaders_line(hives: &HiveSet) -> String {
     let is_queen_bound = hives[0].shared.config.pin_queen;
     let queen =
         if is_queen_bound { "the builder's thread, bound to hive 0's first place" } else { "the caller, not bound" };
-    match hives.len() {
-        1 => queen.to_owned(),
-        _ => format!("{queen}; of the other hives bees, bound to their first places"),
-    }
+    let others = if hives.len() == 1 { "" } else { "; of the other hives bees, bound to their first places" };
+    format!("{queen}{others}")
 }
 
 /// All warnings: first those of the set, then those that every hive has, then those of single hives and of the leaders,

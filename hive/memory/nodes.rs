@@ -119,12 +119,12 @@ mod source {
 
     /// See `memory_nodes`.
     pub(crate) fn all() -> Vec<usize> {
-        nodes().numbers().collect()
+        nodes().0.keys().copied().collect()
     }
 
     /// The node nearest to `cpu`. All numbers are the system's.
     pub(crate) fn local_to(cpu: usize) -> Option<usize> {
-        Some(nodes().nearest(cpu)?.number)
+        nodes().nearest(cpu).map(|(number, _)| *number)
     }
 
     /// See `super::bind`. The nodes are known to exist, or no nodes are known.

@@ -39,9 +39,8 @@ pub(crate) fn page_size() -> usize {
 pub fn node_of<T: ?Sized>(address: *const T) -> Option<usize> {
     let address = address.cast::<u8>();
     let page = address.wrapping_sub(address.addr() % page_size());
-    // Without target nodes, the call only reports where the page is.
-    let mut statuses = [STATUS_UNSET];
-    move_pages_syscall(&[page], None, &mut statuses).ok()?;
+    // Without a target, the call only reports where the page is.
+    let statuses = move_pages_syscall(&[page], None).ok()?;
     usize::try_from(statuses[0]).ok()
 }
 
@@ -51,11 +50,9 @@ pub(crate) fn move_pages(memory: &[MaybeUninit<u8>], node: usize) -> Result<(), 
     let wanted = i32::try_from(node).map_err(|_| format!("node {node} is beyond the system's numbers"))?;
     let mut not_moved = 0;
     for piece in memory.chunks(PAGES_PER_CALL * page_size()) {
-        // Every page of this piece, all to the same node.
         let pages: Vec<_> = piece.chunks(page_size()).map(|page| page.as_ptr().cast::<u8>()).collect();
-        let mut statuses = vec![STATUS_UNSET; pages.len()];
-        move_pages_syscall(&pages, Some(&vec![wanted; pages.len()]), &mut statuses)
-            .map_err(|error| format!("move_pages failed: {error}"))?;
+        let statuses = move_pages_syscall(&pages, Some(wanted));
+        let statuses = statuses.map_err(|error| format!("move_pages failed: {error}"))?;
         // A page that does not exist, or is the shared page of zeros, has not failed to move.
         not_moved +=
             statuses.iter().filter(|status| ![wanted, STATUS_ABSENT, STATUS_ZERO_PAGE].contains(status)).count();
@@ -69,44 +66,39 @@ pub(crate) fn move_pages(memory: &[MaybeUninit<u8>], node: usize) -> Result<(), 
 /// How many pages to move with one system call, so that the lists for it stay small beside the memory.
 const PAGES_PER_CALL: usize = 1 << 12;
 
-/// The initial status of a page, which stays if the kernel did not get to this page: it may stop at one that it cannot
-/// move.
-const STATUS_UNSET: i32 = i32::MIN;
-
 /// The kernel's status for a page that does not exist yet: -ENOENT.
 const STATUS_ABSENT: i32 = -2;
 
 /// The kernel's status for a page that has only been read, and is the shared page of zeros: -EFAULT.
 const STATUS_ZERO_PAGE: i32 = -14;
 
-/// Moves `pages` to the nodes `targets`, one for each page; without targets, only reports where the pages are. Writes
-/// to `statuses` the node of each page, or a negative error number.
+/// Moves `pages` to the node `target`; without that, only reports where the pages are. Returns the node of each page,
+/// or a negative error number.
 #[cfg(target_os = "linux")]
-fn move_pages_syscall(pages: &[*const u8], targets: Option<&[i32]>, statuses: &mut [i32]) -> io::Result<()> {
-    assert!(
-        statuses.len() == pages.len() && targets.is_none_or(|targets| targets.len() == pages.len()),
-        "a node a page"
-    );
-    let targets = targets.map_or(std::ptr::null(), <[i32]>::as_ptr);
+fn move_pages_syscall(pages: &[*const u8], target: Option<i32>) -> io::Result<Vec<i32>> {
+    // This status stays if the kernel did not get to the page: it may stop at one that it cannot move.
+    const UNSET: i32 = i32::MIN;
+    let mut statuses = vec![UNSET; pages.len()];
+    let targets = target.map(|node| vec![node; pages.len()]);
     let (own_process, own_pages_only) = (0_i32, 1_i32 << 1);
-    // SAFETY: the kernel reads `pages.len()` addresses and as many nodes, or none if `targets` is null, and writes as
-    // many statuses; the assertion has checked the lengths. It does not access the addresses themselves: it moves their
-    // pages without changing what they contain.
+    // SAFETY: the kernel reads `pages.len()` addresses and as many nodes, or none if that pointer is null, and writes
+    // as many statuses. It does not access the addresses themselves: it moves their pages without changing what they
+    // contain.
     let result = unsafe {
         libc::syscall(
             libc::SYS_move_pages,
             own_process,
             pages.len(),
             pages.as_ptr(),
-            targets,
+            targets.as_ref().map_or(std::ptr::null(), Vec::as_ptr),
             statuses.as_mut_ptr(),
             own_pages_only,
         )
     };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(statuses) }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn move_pages_syscall(_pages: &[*const u8], _targets: Option<&[i32]>, _statuses: &mut [i32]) -> io::Result<()> {
+fn move_pages_syscall(_pages: &[*const u8], _target: Option<i32>) -> io::Result<Vec<i32>> {
     Err(io::ErrorKind::Unsupported.into())
 }

@@ -12,7 +12,7 @@ use crate::memory::pages::{move_pages, page_size};
 use crate::memory::plan::Plan;
 use crate::pool::handle::Hive;
 use crate::region::no_double_panic::NoDoublePanic;
-use crate::topology::machine::Unit;
+use crate::topology::machine::PlaceUnit;
 
 /// On which NUMA nodes the pages of a [`NumaVec`] are to be. Which placement to choose when is described in
 /// `docs/memory.md`.
@@ -126,7 +126,7 @@ impl Hive {
     #[doc(alias = "move_pages")]
     pub fn migrate<T>(&self, data: &mut NumaVec<T>, plan: &Plan) {
         assert_eq!(data.len(), plan.len(), "the plan is for another number of elements");
-        let moved = pieces_by_node::<T>(data.memory(), plan).try_for_each(|(memory, node)| {
+        let moved = pieces::<T>(data.memory(), plan).try_for_each(|(memory, node)| {
             // `move_pages` moves only pages that exist. Those that have not been touched yet, or have been swapped out,
             // go by the binding when they are touched.
             nodes::bind(memory, &[node])?;
@@ -146,23 +146,20 @@ impl Hive {
             Placement::Bind(node) => nodes::bind(memory, &[node]),
             Placement::Interleave => nodes::bind(memory, &self.nodes_with_cpus()),
             Placement::LikeLoop(plan) => {
-                pieces_by_node::<T>(memory, plan).try_for_each(|(memory, node)| nodes::bind(memory, &[node]))
+                pieces::<T>(memory, plan).try_for_each(|(memory, node)| nodes::bind(memory, &[node]))
             }
         }
     }
 
     /// The nodes with CPUs that the process may use, by the system's numbers.
     fn nodes_with_cpus(&self) -> Vec<usize> {
-        let node_count = self.shared.machine_info.machine.unit_count(Unit::Node);
+        let node_count = self.shared.machine_info.machine.unit_count(PlaceUnit::NumaDomains);
         (0..node_count).filter_map(|node| self.memory_node(node)).collect()
     }
 }
 
 /// The pieces of the elements' memory whose node is known by `plan`, each with its node.
-fn pieces_by_node<'m, T>(
-    memory: &'m [MaybeUninit<u8>],
-    plan: &Plan,
-) -> impl Iterator<Item = (&'m [MaybeUninit<u8>], usize)> {
+fn pieces<'m, T>(memory: &'m [MaybeUninit<u8>], plan: &Plan) -> impl Iterator<Item = (&'m [MaybeUninit<u8>], usize)> {
     let piece = |(range, node)| Some((&memory[whole_pages::<T>(&range, memory.len())], node?));
     plan.by_node().filter_map(piece).filter(|(piece, _)| !piece.is_empty())
 }

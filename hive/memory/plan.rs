@@ -12,7 +12,7 @@ use crate::loops::slice_schedule::LoopOver;
 use crate::memory::nodes;
 use crate::memory::pages::page_size;
 use crate::pool::handle::Hive;
-use crate::topology::machine::Unit;
+use crate::topology::machine::PlaceUnit;
 
 /// The owner of an index: see [`Plan::owner`].
 ///
@@ -89,8 +89,8 @@ impl Hive {
     /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn memory_node(&self, node: usize) -> Option<usize> {
-        let cpus = self.shared.machine_info.machine.cpus();
-        nodes::common_node(&[cpus.iter().find(|cpu| cpu.unit_number(Unit::Node) == node)?.os_index])
+        let cpus = &self.shared.machine_info.machine.cpus;
+        nodes::common_node(&[cpus.iter().find(|cpu| cpu.unit_number(PlaceUnit::NumaDomains) == node)?.os_index])
     }
 }
 

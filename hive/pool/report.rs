@@ -13,7 +13,7 @@ use crate::pool::config::Config;
 use crate::pool::shared::Shared;
 use crate::sys::affinity;
 use crate::sys::cpu_mask::CpuMask;
-use crate::topology::machine::{Machine, Unit};
+use crate::topology::machine::{Machine, PlaceUnit};
 use crate::topology::pinning;
 use crate::topology::place_assignment::Place;
 
@@ -99,12 +99,13 @@ fn bees_line(shared: &Shared) -> String {
 }
 
 fn machine_line(machine: &Machine) -> String {
-    let count = |unit: Unit| {
+    let count = |unit: PlaceUnit| {
         let count = machine.unit_count(unit);
         format!("{count} {}{}", unit.name(), if count == 1 { "" } else { "s" })
     };
-    let units = [Unit::Core, Unit::Cluster, Unit::Node, Unit::Package].map(count).join(", ");
-    format!("{} CPUs in {units}; {}{}", machine.cpus().len(), core_kinds(machine), machine.source)
+    let units =
+        [PlaceUnit::Cores, PlaceUnit::LlCaches, PlaceUnit::NumaDomains, PlaceUnit::Sockets].map(count).join(", ");
+    format!("{} CPUs in {units}; {}{}", machine.cpus.len(), core_kinds(machine), machine.source)
 }
 
 /// Which CPUs belong to the faster and which to the slower kinds of cores. Empty if that is not known or if all cores
@@ -122,7 +123,7 @@ fn core_kinds(machine: &Machine) -> String {
 fn usable_cpus_line(shared: &Shared) -> String {
     let machine_info = &shared.machine_info;
     let usable = machine_info.usable_cpus();
-    let limit = if usable < machine_info.machine.cpus().len() { "by the quota, rounded down" } else { "by the mask" };
+    let limit = if usable < machine_info.machine.cpus.len() { "by the quota, rounded down" } else { "by the mask" };
     format!("{usable}, {limit}")
 }
 

@@ -56,8 +56,7 @@ pub(crate) struct LimitExceeded {
 
 impl fmt::Display for LimitExceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { needed, limit } = self;
-        let ThreadLimit { name, max, used, reserved, per_thread, remedy } = limit;
+        let Self { needed, limit: limit @ ThreadLimit { name, max, used, reserved, per_thread, remedy } } = self;
         let threads = if *needed == 1 { "thread" } else { "threads" };
         let room = limit.threads_left();
         write!(f, "that takes {needed} more {threads}, and there is room for {room}: the limit on {name} is {max}, ")?;

@@ -6,8 +6,9 @@
 
 use std::fmt;
 
+use crate::topology::machine::PlaceUnit;
 use crate::topology::pin_policy::Pin;
-use crate::topology::place_list::{PlaceList, PlaceUnit};
+use crate::topology::place_list::PlaceList;
 use crate::topology::proc_bind::ProcBind;
 use crate::topology::shrink::Shrink;
 
@@ -51,9 +52,7 @@ impl Binding {
     pub(crate) fn is_ordered_by_hive(&self) -> bool {
         match self {
             Self::Pin(pin) => !matches!(pin, Pin::None | Pin::Cpus(_)),
-            Self::Places { list, proc_bind: bind } => {
-                *bind == ProcBind::True && matches!(list, PlaceList::Named { .. })
-            }
+            Self::Places { list, proc_bind } => *proc_bind == ProcBind::True && matches!(list, PlaceList::Named { .. }),
         }
     }
 }
@@ -85,7 +84,7 @@ impl BindingRequest {
         self.conflict().map_or(Ok(()), Err)?;
         let mut warnings = Vec::new();
         let bind = self.proc_bind.or_else(|| environment.proc_bind_with_shrink(self.shrink, &mut warnings));
-        let binding = self.choose_binding(environment, bind, &mut warnings);
+        let binding = self.choose(environment, bind, &mut warnings);
         let shrink = self.shrink.or(environment.shrink);
         let is_ordered = self.is_ordered || binding.as_ref().is_none_or(Binding::is_ordered_by_hive);
         if let (Some(shrink), Some(binding), false) = (shrink, &binding, is_ordered) {
@@ -120,12 +119,7 @@ impl BindingRequest {
 
     /// What bees are bound to, given the policy `bind` that is in effect. `None` if neither the program nor the
     /// environment says anything about it.
-    fn choose_binding(
-        &self,
-        environment: &Self,
-        bind: Option<ProcBind>,
-        warnings: &mut Vec<String>,
-    ) -> Option<Binding> {
+    fn choose(&self, environment: &Self, bind: Option<ProcBind>, warnings: &mut Vec<String>) -> Option<Binding> {
         if let Some(pin) = &self.pin {
             return Some(Binding::Pin(pin.clone()));
         }

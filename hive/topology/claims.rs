@@ -83,6 +83,13 @@ pub(crate) enum Choice {
 }
 
 impl Choice {
+    /// The choice of places for a hive. `is_default`: the user has said nothing about them. `is_of_interest`: its bees
+    /// are bound to CPUs of this machine.
+    pub(crate) fn of(is_default: bool, is_of_interest: bool) -> Self {
+        let chosen = if is_default { Self::ByHive } else { Self::ByUser };
+        if is_of_interest { chosen } else { Self::OfNoInterest }
+    }
+
     /// Whether other processes are to see what is claimed.
     fn is_seen(self) -> bool {
         self != Self::OfNoInterest

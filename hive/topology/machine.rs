@@ -5,10 +5,11 @@
 //! [`Machine`] from these. All other files of this folder work with the [`Machine`], so they do not depend on where the
 //! description came from.
 
-use std::array;
 use std::collections::{BTreeSet, HashMap};
+use std::fmt;
 
 use crate::sys::cpu_mask::CpuMask;
+use crate::sys::parse_error::word_of;
 
 /// One CPU that this process may use, with the number of each unit that it belongs to. The units of one kind are
 /// numbered from 0 in the order of their first CPU, and only units with a CPU that this process may use are counted, so
@@ -17,7 +18,8 @@ use crate::sys::cpu_mask::CpuMask;
 pub(crate) struct Cpu {
     /// The operating system's number of the CPU, as in an affinity mask.
     pub(crate) os_index: usize,
-    /// The number of the unit of each kind that it belongs to, in the order of [`Unit`].
+    /// The number of the unit of each kind that it belongs to, in the order of [`PlaceUnit`]. As a hardware thread it
+    /// has its position in the machine.
     units: [usize; UNITS],
     /// The rank of the CPU's kind of core, among the kinds that this process may use: 0 is the fastest kind, 1 the next
     /// one, and so on. It is 0 for every CPU if the kinds are not known.
@@ -26,35 +28,63 @@ pub(crate) struct Cpu {
 
 impl Cpu {
     /// The number of the unit of the kind `unit` that the CPU belongs to.
-    pub(crate) fn unit_number(&self, unit: Unit) -> usize {
+    pub(crate) fn unit_number(&self, unit: PlaceUnit) -> usize {
         self.units[unit as usize]
     }
 }
 
-/// A kind of hardware that groups CPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unit {
-    /// A physical core.
-    Core,
-    /// The CPUs that share a last-level cache.
-    Cluster,
-    /// A NUMA node.
-    Node,
-    /// A package, that is, a socket.
-    Package,
+/// What each place of a [`PlaceList`](crate::topology::place_list::PlaceList) is, if the places are named by a word: a
+/// kind of unit of the machine.
+///
+/// ```
+/// # use hive::{PlaceList, PlaceUnit};
+/// assert_eq!(PlaceUnit::LlCaches.to_string(), "ll_caches");
+/// assert_eq!("ll_caches".parse(), Ok(PlaceList::Named { each: PlaceUnit::LlCaches, count: None }));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PlaceUnit {
+    /// `threads`: a hardware thread.
+    Threads,
+    /// `cores`: a physical core with all its hardware threads.
+    Cores,
+    /// `ll_caches`: the CPUs that share one last-level cache, as with
+    /// [`Pin::Cluster`](crate::topology::pin_policy::Pin::Cluster).
+    LlCaches,
+    /// `numa_domains`: the CPUs of one NUMA node.
+    NumaDomains,
+    /// `sockets`: the CPUs of one package (socket).
+    Sockets,
+}
+
+impl PlaceUnit {
+    /// All kinds, in their order.
+    pub(crate) const ALL: [Self; UNITS] =
+        [Self::Threads, Self::Cores, Self::LlCaches, Self::NumaDomains, Self::Sockets];
+
+    /// The words for the units in a list of places.
+    pub(crate) const WORDS: [(Self, &str); UNITS] = [
+        (Self::Threads, "threads"),
+        (Self::Cores, "cores"),
+        (Self::LlCaches, "ll_caches"),
+        (Self::NumaDomains, "numa_domains"),
+        (Self::Sockets, "sockets"),
+    ];
+
+    /// The name of one unit in reports and messages.
+    pub(crate) fn name(self) -> &'static str {
+        const NAMES: [&str; UNITS] = ["CPU", "core", "cluster", "node", "package"];
+        NAMES[self as usize]
+    }
 }
 
 /// How many kinds there are.
-pub(crate) const UNITS: usize = Unit::Package as usize + 1;
+pub(crate) const UNITS: usize = PlaceUnit::Sockets as usize + 1;
 
-impl Unit {
-    /// All kinds, in their order.
-    pub(crate) const ALL: [Self; UNITS] = [Self::Core, Self::Cluster, Self::Node, Self::Package];
-
-    /// The unit's name in reports and messages.
-    pub(crate) fn name(self) -> &'static str {
-        const NAMES: [&str; UNITS] = ["core", "cluster", "node", "package"];
-        NAMES[self as usize]
+/// Writes the word that stands for the unit in a list of places.
+impl fmt::Display for PlaceUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(word_of(&Self::WORDS, self))
     }
 }
 
@@ -62,9 +92,9 @@ impl Unit {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawCpu {
     pub(crate) os_index: usize,
-    /// Keys of its units, in the order of [`Unit`]: any numbers that are equal for two CPUs exactly if the CPUs belong
+    /// Keys of its core, cluster, node and package: any numbers that are equal for two CPUs exactly if the CPUs belong
     /// to the same unit. [`Machine::new`] replaces them by numbers that count from 0.
-    pub(crate) keys: [u64; UNITS],
+    pub(crate) keys: [u64; UNITS - 1],
     /// A number that is greater for slower kinds of cores; 0 for every CPU if the kinds are not known.
     pub(crate) slowness: u64,
 }
@@ -82,7 +112,8 @@ pub(crate) const FLAT: &str = "a flat list: what they share is not known";
 /// The CPUs that this process may use, at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Machine {
-    cpus: Vec<Cpu>,
+    /// All of them, in the order of the machine: CPUs that are next to each other share the most.
+    pub(crate) cpus: Vec<Cpu>,
     /// Where the description came from, for the report.
     pub(crate) source: String,
     /// Whether the user made hwloc describe another machine than the one that the process runs on (`HWLOC_SYNTHETIC`,
@@ -99,7 +130,7 @@ impl Machine {
     /// If there is no CPU.
     pub(crate) fn new(raw: impl IntoIterator<Item = RawCpu>, source: &str, foreign: bool) -> Self {
         // For each kind, the numbers of the keys. A key that has not been seen before gets the next free number.
-        let mut numbers: [HashMap<u64, usize>; UNITS] = Default::default();
+        let mut numbers: [HashMap<u64, usize>; UNITS - 1] = Default::default();
         let mut number = |unit: usize, key| {
             let next = numbers[unit].len();
             *numbers[unit].entry(key).or_insert(next)
@@ -108,20 +139,16 @@ impl Machine {
         let kinds: BTreeSet<_> = raw.iter().map(|raw| raw.slowness).collect();
         let cpus: Vec<_> = raw
             .into_iter()
-            .map(|raw| Cpu {
-                os_index: raw.os_index,
-                units: array::from_fn(|unit| number(unit, raw.keys[unit])),
+            .enumerate()
+            .map(|(position, RawCpu { os_index, keys: [core, cluster, node, package], slowness })| Cpu {
+                os_index,
+                units: [position, number(0, core), number(1, cluster), number(2, node), number(3, package)],
                 // How many of the kinds that are present are faster.
-                slowness: kinds.range(..raw.slowness).count(),
+                slowness: kinds.range(..slowness).count(),
             })
             .collect();
         assert!(!cpus.is_empty(), "a machine without CPUs, {source}");
         Self { cpus, source: source.to_owned(), is_foreign: foreign }
-    }
-
-    /// All CPUs, in the order of the machine: CPUs that are next to each other share the most.
-    pub(crate) fn cpus(&self) -> &[Cpu] {
-        &self.cpus
     }
 
     /// The set of all CPUs, by the operating system's numbers.
@@ -130,7 +157,7 @@ impl Machine {
     }
 
     /// The number of units of the kind `unit`.
-    pub(crate) fn unit_count(&self, unit: Unit) -> usize {
+    pub(crate) fn unit_count(&self, unit: PlaceUnit) -> usize {
         // Units are numbered from 0 without gaps, so the highest number says how many there are.
         self.cpus.iter().map(|cpu| cpu.unit_number(unit) + 1).max().unwrap_or(0)
     }
@@ -143,8 +170,8 @@ impl Machine {
     }
 
     /// The CPUs of the unit `number` of the kind `unit`.
-    pub(crate) fn unit_cpus(&self, unit: Unit, number: usize) -> impl Iterator<Item = &Cpu> {
-        self.cpus.iter().filter(move |cpu| cpu.unit_number(unit) == number)
+    pub(crate) fn unit_cpus(&self, unit: PlaceUnit, number: usize) -> CpuMask {
+        self.cpus.iter().filter(|cpu| cpu.unit_number(unit) == number).map(|cpu| cpu.os_index).collect()
     }
 }
 
@@ -152,7 +179,7 @@ impl Machine {
 mod tests {
     use super::*;
 
-    fn raw(os_index: usize, keys: [u64; UNITS]) -> RawCpu {
+    fn raw(os_index: usize, keys: [u64; UNITS - 1]) -> RawCpu {
         RawCpu { os_index, keys, slowness: 0 }
     }
 
@@ -161,11 +188,12 @@ mod tests {
         let raw = [raw(8, [70, 9, 5, 3]), raw(24, [70, 9, 5, 3]), raw(9, [71, 9, 5, 3]), raw(0, [12, 4, 1, 1])];
         let machine = Machine::new(raw, FLAT, false);
         let cpu = |os_index, units| Cpu { os_index, units, slowness: 0 };
-        let expected = [cpu(8, [0, 0, 0, 0]), cpu(24, [0, 0, 0, 0]), cpu(9, [1, 0, 0, 0]), cpu(0, [2, 1, 1, 1])];
-        assert_eq!(machine.cpus(), expected);
-        assert_eq!(Unit::ALL.map(|unit| machine.unit_count(unit)), [3, 2, 2, 2]);
+        let expected =
+            [cpu(8, [0, 0, 0, 0, 0]), cpu(24, [1, 0, 0, 0, 0]), cpu(9, [2, 1, 0, 0, 0]), cpu(0, [3, 2, 1, 1, 1])];
+        assert_eq!(machine.cpus, expected);
+        assert_eq!(PlaceUnit::ALL.map(|unit| machine.unit_count(unit)), [4, 3, 2, 2, 2]);
         assert_eq!(machine.mask().to_string(), "0,8-9,24");
-        assert!(machine.unit_cpus(Unit::Cluster, 0).eq(&expected[..3]));
+        assert_eq!(machine.unit_cpus(PlaceUnit::LlCaches, 0).to_string(), "8-9,24");
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl MachineInfo {
 
     /// The number of threads that can always run at the same time: see [`quota::usable_cpus`].
     pub(crate) fn usable_cpus(&self) -> usize {
-        quota::usable_cpus(self.machine.cpus().len(), self.quota.as_ref())
+        quota::usable_cpus(self.machine.cpus.len(), self.quota.as_ref())
     }
 }
 

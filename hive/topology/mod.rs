@@ -54,10 +54,9 @@ pub(crate) fn read_machine(allowed: Option<&CpuMask>) -> (Machine, Vec<String>) 
 #[cfg(target_os = "linux")]
 fn read_without_hwloc(allowed: Option<&CpuMask>) -> (Machine, Vec<String>) {
     let nodes = numa_nodes::NumaNodes::read(sysfs::ROOT.as_ref(), numa_nodes::allowed);
-    match sysfs::read(sysfs::ROOT.as_ref(), &nodes, allowed) {
-        Ok(read) => read,
-        Err(reason) => (read_flat(allowed), vec![format!("{reason}; the machine is taken for a flat list of CPUs")]),
-    }
+    let warning = |reason| format!("{reason}; the machine is taken for a flat list of CPUs");
+    let read = sysfs::read(sysfs::ROOT.as_ref(), &nodes, allowed);
+    read.unwrap_or_else(|reason: String| (read_flat(allowed), vec![warning(reason)]))
 }
 
 /// Other systems do not describe themselves in files.
@@ -84,7 +83,7 @@ fn read_flat(allowed: Option<&CpuMask>) -> Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::machine::Unit;
+    use crate::topology::machine::PlaceUnit;
 
     #[test]
     fn has_the_cpus_that_are_allowed_whatever_else_is_known() {
@@ -92,7 +91,7 @@ mod tests {
             let allowed = allowed.parse().unwrap();
             assert_eq!(read_flat(Some(&allowed)).mask(), allowed);
         }
-        assert_eq!(read_flat(Some(&CpuMask::new())).cpus().len(), thread::available_parallelism().unwrap().get());
+        assert_eq!(read_flat(Some(&CpuMask::new())).cpus.len(), thread::available_parallelism().unwrap().get());
     }
 
     #[test]
@@ -100,7 +99,10 @@ mod tests {
         let machine = read_flat(None);
         assert_eq!(machine.source, FLAT);
         assert!(!machine.is_foreign);
-        assert_eq!(machine.unit_count(Unit::Core), machine.cpus().len());
-        assert_eq!([Unit::Cluster, Unit::Node, Unit::Package].map(|unit| machine.unit_count(unit)), [1, 1, 1]);
+        assert_eq!(machine.unit_count(PlaceUnit::Cores), machine.cpus.len());
+        assert_eq!(
+            [PlaceUnit::LlCaches, PlaceUnit::NumaDomains, PlaceUnit::Sockets].map(|unit| machine.unit_count(unit)),
+            [1, 1, 1]
+        );
     }
 }

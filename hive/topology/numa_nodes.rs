@@ -4,21 +4,15 @@
 //!
 //! `sysfs.rs` asks for the node of each CPU, and `memory/nodes.rs` for the nodes that memory can be bound to.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::sys::cpu_mask::CpuMask;
 use crate::sys::kernel_file;
 
-/// The nodes whose memory the process may use, in rising order of their numbers.
-pub(crate) struct NumaNodes(Vec<NumaNode>);
-
-/// One node.
-pub(crate) struct NumaNode {
-    /// The system's number of the node.
-    pub(crate) number: usize,
-    /// The CPUs that are local to it. Empty if it has memory only.
-    pub(crate) cpus: CpuMask,
-}
+/// The nodes whose memory the process may use, by the system's numbers, each with the CPUs that are local to it: none
+/// if it has memory only.
+pub(crate) struct NumaNodes(pub(crate) BTreeMap<usize, CpuMask>);
 
 impl NumaNodes {
     /// Reads the nodes from the files in the directory `root`, usually `/sys`, and keeps only those in what `allowed`
@@ -30,19 +24,12 @@ impl NumaNodes {
         // Every process has memory on some node, so where there is only one, that one is allowed.
         let allowed = if online.len() > 1 { allowed() } else { None };
         let usable = allowed.map_or_else(|| online.clone(), |allowed| online.intersection(&allowed));
-        let node = |number| NumaNode { number, cpus: list(&format!("node{number}/cpulist")) };
-        Self(usable.iter().map(node).collect())
+        Self(usable.iter().map(|number| (number, list(&format!("node{number}/cpulist")))).collect())
     }
 
-    /// The system's numbers of the nodes. (With hwloc, `memory/nodes.rs` asks that.)
-    #[cfg(any(test, not(feature = "hwloc")))]
-    pub(crate) fn numbers(&self) -> impl Iterator<Item = usize> {
-        self.0.iter().map(|node| node.number)
-    }
-
-    /// The node that `cpu` is local to. If there are several, the one with the fewest CPUs.
-    pub(crate) fn nearest(&self, cpu: usize) -> Option<&NumaNode> {
-        self.0.iter().filter(|node| node.cpus.contains(&cpu)).min_by_key(|node| node.cpus.len())
+    /// The node that `cpu` is local to, and its CPUs. If there are several, the one with the fewest CPUs.
+    pub(crate) fn nearest(&self, cpu: usize) -> Option<(&usize, &CpuMask)> {
+        self.0.iter().filter(|(_, cpus)| cpus.contains(&cpu)).min_by_key(|(_, cpus)| cpus.len())
     }
 }
 

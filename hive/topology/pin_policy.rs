@@ -72,25 +72,17 @@ impl FromStr for Pin {
         if let Some(pin) = find_word(&Self::WORDS, trimmed) {
             return Ok(pin);
         }
-        match parse_cpu_list(trimmed) {
-            Ok(cpus) if !cpus.is_empty() => Ok(Pin::Cpus(cpus)),
-            Ok(_) => Err(not_a_pin("it is empty")),
+        let problem = match parse_cpu_list(trimmed) {
+            Ok(cpus) if !cpus.is_empty() => return Ok(Pin::Cpus(cpus)),
+            Ok(_) => "it is empty".to_owned(),
             // A text that begins with a digit was meant to be a list, so the error says what is wrong with the list.
-            Err(error) if trimmed.starts_with(|first: char| first.is_ascii_digit()) => Err(not_a_pin(error)),
-            Err(_) => Err(not_a_pin(format_args!("{text:?} is neither a word for a place nor a list of CPUs"))),
-        }
+            Err(error) if trimmed.starts_with(|first: char| first.is_ascii_digit()) => error,
+            Err(_) => format!("{text:?} is neither a word for a place nor a list of CPUs"),
+        };
+        let expected = "none, core, cluster, node, package or a list of CPUs such as \"0,2,4-7\"";
+        let message = format!("not a place to pin to: {problem}; expected {expected}");
+        Err(ParseError::new(ParseErrorKind::Pin, message))
     }
-}
-
-/// The error that a text is not a [`Pin`], because of `problem`.
-fn not_a_pin(problem: impl fmt::Display) -> ParseError {
-    ParseError::new(
-        ParseErrorKind::Pin,
-        format!(
-            "not a place to pin to: {problem}; expected none, core, cluster, node, package or a list of CPUs such as \
-             \"0,2,4-7\""
-        ),
-    )
 }
 
 #[cfg(test)]

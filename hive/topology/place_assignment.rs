@@ -7,7 +7,7 @@
 use std::fmt;
 
 use crate::sys::cpu_mask::CpuMask;
-use crate::topology::machine::{Cpu, Machine, UNITS, Unit};
+use crate::topology::machine::{Cpu, Machine, PlaceUnit, UNITS};
 use crate::topology::pin_policy::Pin;
 use crate::topology::proc_bind::PlaceOrder;
 
@@ -30,24 +30,24 @@ use crate::topology::proc_bind::PlaceOrder;
 pub struct Place {
     /// The operating system's numbers of the CPUs.
     cpus: Vec<usize>,
-    /// The number of the unit of each kind that contains all of them, in the order of [`Unit`].
+    /// The number of the unit of each kind that contains all of them, in the order of [`PlaceUnit`].
     common_units: [Option<usize>; UNITS],
     /// The kind and number of the unit that the place was made of; `None` if its CPUs were chosen one by one.
-    unit: Option<(Unit, usize)>,
+    unit: Option<(PlaceUnit, usize)>,
     /// Whether the place is on another machine than this one, so that a thread cannot be bound to it.
     pub(crate) is_foreign: bool,
 }
 
 impl Place {
     /// A place of these CPUs of the machine. `unit` is the unit that they were chosen by, for the report.
-    pub(crate) fn new(machine: &Machine, cpus: &[&Cpu], unit: Option<(Unit, usize)>) -> Self {
+    pub(crate) fn new(machine: &Machine, cpus: &[&Cpu], unit: Option<(PlaceUnit, usize)>) -> Self {
         let common_unit = |unit| {
             let number = cpus.first()?.unit_number(unit);
             cpus.iter().all(|cpu| cpu.unit_number(unit) == number).then_some(number)
         };
         Self {
             cpus: cpus.iter().map(|cpu| cpu.os_index).collect(),
-            common_units: Unit::ALL.map(common_unit),
+            common_units: PlaceUnit::ALL.map(common_unit),
             unit,
             is_foreign: machine.is_foreign,
         }
@@ -76,7 +76,7 @@ impl Place {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn core(&self) -> Option<usize> {
-        self.common_units[Unit::Core as usize]
+        self.common_units[PlaceUnit::Cores as usize]
     }
 
     /// The number of the cluster that contains all CPUs of the place, if there is one. A cluster is the CPUs that share
@@ -91,7 +91,7 @@ impl Place {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn cluster(&self) -> Option<usize> {
-        self.common_units[Unit::Cluster as usize]
+        self.common_units[PlaceUnit::LlCaches as usize]
     }
 
     /// The number of the NUMA node that contains all CPUs of the place, if there is one.
@@ -105,7 +105,7 @@ impl Place {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn node(&self) -> Option<usize> {
-        self.common_units[Unit::Node as usize]
+        self.common_units[PlaceUnit::NumaDomains as usize]
     }
 
     /// The number of the package (socket) that contains all CPUs of the place, if there is one.
@@ -118,7 +118,7 @@ impl Place {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn package(&self) -> Option<usize> {
-        self.common_units[Unit::Package as usize]
+        self.common_units[PlaceUnit::Sockets as usize]
     }
 
     /// The set of the place's CPUs.
@@ -129,7 +129,7 @@ impl Place {
     /// All CPUs of the machine on the NUMA node of the place. Those of the place alone, if it is on several nodes.
     pub(crate) fn node_cpus(&self, machine: &Machine) -> CpuMask {
         let Some(node) = self.node() else { return self.mask() };
-        machine.unit_cpus(Unit::Node, node).map(|cpu| cpu.os_index).collect()
+        machine.unit_cpus(PlaceUnit::NumaDomains, node)
     }
 }
 
@@ -171,8 +171,7 @@ impl PlaceAssignment {
     /// The CPUs that the first `bees` bees have for themselves, and that other hives should not use. Empty if the
     /// places are not exclusive.
     pub(crate) fn exclusive_cpus(&self, bees: usize) -> CpuMask {
-        let unshared = bees.min(self.order.initial.len());
-        let places = self.order.initial[..unshared].iter().map(|&place| &self.places[place]);
+        let places = (0..bees).map_while(|bee| self.unshared_place_of(bee));
         places.filter(|_| self.is_exclusive).flat_map(Place::cpus).copied().collect()
     }
 }

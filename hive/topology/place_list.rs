@@ -1,6 +1,6 @@
-//! A list of places in the grammar of OpenMP's `OMP_PLACES`: the public types [`PlaceList`] and [`PlaceUnit`], and
-//! their text form. `place_list/parser.rs` reads the text, and `place_policy.rs` makes places of the list. The grammar
-//! is described in `docs/places.md`.
+//! A list of places in the grammar of OpenMP's `OMP_PLACES`: the public type [`PlaceList`], and its text form.
+//! `place_list/parser.rs` reads the text, and `place_policy.rs` makes places of the list. The grammar is described in
+//! `docs/places.md`.
 
 pub(crate) mod parser;
 
@@ -8,8 +8,8 @@ use std::fmt;
 use std::num::NonZero;
 use std::str::FromStr;
 
-use crate::sys::parse_error::{ParseError, word_of};
-use crate::topology::machine::Unit;
+use crate::sys::parse_error::ParseError;
+use crate::topology::machine::PlaceUnit;
 
 /// Places for a hive's bees by the grammar of OpenMP's `OMP_PLACES`; in the environment `HIVE_PLACES`.
 ///
@@ -46,58 +46,6 @@ pub enum PlaceList {
     /// A list such as `{0:4},{8:4}`: for each place the operating system's numbers of its CPUs. The order of the places
     /// counts.
     Listed(Vec<Vec<usize>>),
-}
-
-/// What each place of a [`PlaceList`] is, if the places are named by a word.
-///
-/// ```
-/// # use hive::{PlaceList, PlaceUnit};
-/// assert_eq!(PlaceUnit::LlCaches.to_string(), "ll_caches");
-/// assert_eq!("ll_caches".parse(), Ok(PlaceList::Named { each: PlaceUnit::LlCaches, count: None }));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum PlaceUnit {
-    /// `threads`: a hardware thread.
-    Threads,
-    /// `cores`: a physical core with all its hardware threads.
-    Cores,
-    /// `ll_caches`: the CPUs that share one last-level cache, as with
-    /// [`Pin::Cluster`](crate::topology::pin_policy::Pin::Cluster).
-    LlCaches,
-    /// `numa_domains`: the CPUs of one NUMA node.
-    NumaDomains,
-    /// `sockets`: the CPUs of one package (socket).
-    Sockets,
-}
-
-impl PlaceUnit {
-    /// The words for the units in a list of places.
-    const WORDS: [(Self, &str); 5] = [
-        (Self::Threads, "threads"),
-        (Self::Cores, "cores"),
-        (Self::LlCaches, "ll_caches"),
-        (Self::NumaDomains, "numa_domains"),
-        (Self::Sockets, "sockets"),
-    ];
-
-    /// The machine's kind of unit; `None` if each place is a single CPU.
-    pub(crate) fn unit(self) -> Option<Unit> {
-        match self {
-            Self::Threads => None,
-            Self::Cores => Some(Unit::Core),
-            Self::LlCaches => Some(Unit::Cluster),
-            Self::NumaDomains => Some(Unit::Node),
-            Self::Sockets => Some(Unit::Package),
-        }
-    }
-}
-
-/// Writes the word that stands for the unit in a [`PlaceList`].
-impl fmt::Display for PlaceUnit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(word_of(&Self::WORDS, self))
-    }
 }
 
 /// Writes a text in a short form such as `{0:4}:8:4`. [`FromStr`] reads it as the same list if that has a place, and

@@ -15,7 +15,8 @@ use crate::topology::machine_info::MachineInfo;
 use crate::topology::pin_policy::Pin;
 use crate::topology::pinning::{self, BindError, RestoreBinding};
 use crate::topology::place_assignment::{Place, PlaceAssignment, default_pin};
-use crate::topology::place_policy::{self, PlacePolicy};
+use crate::topology::place_policy;
+use crate::topology::proc_bind::ProcBind;
 
 /// The places of a hive's bees.
 pub(crate) struct PlaceMap {
@@ -50,12 +51,9 @@ impl PlaceMap {
         machine_info: &MachineInfo,
     ) -> Result<Self, String> {
         let machine = &machine_info.machine;
-        let choice = match &settings.binding {
-            _ if bees == 1 || machine.is_foreign => Choice::OfNoInterest,
-            Some(Binding::Pin(Pin::None)) => Choice::OfNoInterest,
-            Some(_) => Choice::ByUser,
-            None => Choice::ByHive,
-        };
+        let is_default = settings.binding.is_none();
+        let is_bound = bees > 1 && !machine.is_foreign && settings.binding != Some(Binding::Pin(Pin::None));
+        let choice = Choice::of(is_default, is_bound);
         let (claim, (chosen, taken)) = claims::claim(machine, choice, |taken| {
             let chosen = choose_places(settings, bees, machine, taken);
             // Only places that each bee has to itself are claimed. Nothing is claimed if there are no places.
@@ -63,8 +61,7 @@ impl PlaceMap {
             (cpus, (chosen, taken.clone()))
         });
         let (binding, places, warning) = chosen?;
-        let is_default = settings.binding.is_none();
-        let is_crowded_out = is_default && places.places.is_empty() && bees <= machine.cpus().len();
+        let is_crowded_out = is_default && places.places.is_empty() && bees <= machine.cpus.len();
         let taken = is_crowded_out.then_some(taken);
         // A hive of its queen alone may get a worker that runs tasks, so there is room for at least two bees.
         let unplaced = (0..max_bees.max(2)).map(|_| AtomicBool::new(false)).collect();
@@ -119,12 +116,7 @@ impl PlaceMap {
         let Some(place) = self.place_of(bee) else { return Ok(None) };
         let wanted = if self.places.is_exclusive { place.mask() } else { CpuMask::new() };
         let claim = || self.claim.lock().unwrap_or_else(PoisonError::into_inner);
-        let choice = match self.is_default {
-            _ if place.is_foreign => Choice::OfNoInterest,
-            true => Choice::ByHive,
-            false => Choice::ByUser,
-        };
-        let newly_claimed = claim().extend(&wanted, choice);
+        let newly_claimed = claim().extend(&wanted, Choice::of(self.is_default, !place.is_foreign));
         let is_taken = self.is_default && !claim().has(&wanted);
         let bound = if is_taken { Ok(None) } else { pinning::bind(place).map(|guard| Some((place, guard))) };
         if !matches!(bound, Ok(Some(_))) {
@@ -154,23 +146,18 @@ fn choose_places(
     claimed: &CpuMask,
 ) -> Result<(Binding, PlaceAssignment, Option<String>), String> {
     let default_binding = || Binding::Pin(default_pin(machine, claimed, bees));
-    let (binding, warning) = match settings.binding.clone().unwrap_or_else(default_binding) {
-        // A user who sets the environment variable may not know the machine, so CPUs that the process may not use are
-        // left out. In a list that the program gives they are an error, which `PlaceAssignment::new` returns.
-        Binding::Pin(Pin::Cpus(list)) if settings.is_from_environment => {
-            let (known, warning) = place_policy::allowed_listed_cpus(machine, list);
-            (Binding::Pin(Pin::Cpus(known)), warning)
+    let binding = settings.binding.clone().unwrap_or_else(default_binding);
+    let (list, bind, setting) = match &binding {
+        Binding::Pin(pin) => {
+            let list = place_policy::list_of(machine, pin, settings.is_from_environment)?;
+            // Only in a list of CPUs from the environment something may be left out.
+            (list, ProcBind::True, format!("HIVE_PIN={pin}: "))
         }
-        other => (other, None),
+        Binding::Places { list, proc_bind } => (Some(list.clone()), *proc_bind, String::new()),
     };
-    let (places, unknown) = match &binding {
-        Binding::Pin(pin) => (PlaceAssignment::new(machine, pin, settings.shrink, claimed)?, None),
-        Binding::Places { list, proc_bind: bind } => {
-            let sharing = PlacePolicy { bind: *bind, shrink: settings.shrink, bees };
-            PlaceAssignment::from_list(machine, list, &sharing, claimed)?
-        }
-    };
-    Ok((binding, places, warning.or(unknown)))
+    let Some(list) = list else { return Ok((binding, PlaceAssignment::default(), None)) };
+    let (places, warning) = PlaceAssignment::from_list(machine, &list, bind, settings.shrink, bees, claimed)?;
+    Ok((binding, places, warning.map(|warning| setting + &warning)))
 }
 
 #[cfg(test)]

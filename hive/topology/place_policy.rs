@@ -1,65 +1,23 @@
-//! Gives bees places from a list of places ([`PlaceList`]) by a policy ([`ProcBind`]), or as a [`Pin`] says, which is
-//! another way to write some such lists.
+//! Gives bees places from a list of places ([`PlaceList`]) by a policy ([`ProcBind`]). A [`Pin`] is another way to
+//! write some such lists ([`list_of`]).
 //!
-//! `place_map.rs` calls [`PlaceAssignment::from_list`] if places or a policy are in effect, and
-//! [`PlaceAssignment::new`] for a `Pin`. The grammar of lists and the policies are described in `docs/places.md`.
+//! `place_map.rs` calls this. The grammar of lists and the policies are described in `docs/places.md`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::num::NonZero;
 
 use crate::sys::cpu_mask::CpuMask;
-use crate::topology::machine::{Cpu, Machine};
+use crate::topology::machine::{Machine, PlaceUnit};
 use crate::topology::pin_policy::Pin;
 use crate::topology::place_assignment::{Place, PlaceAssignment};
-use crate::topology::place_list::{PlaceList, PlaceUnit};
+use crate::topology::place_list::PlaceList;
 use crate::topology::proc_bind::{PlaceOrder, ProcBind};
 use crate::topology::shrink::{Shrink, cpus_in_order};
 
-/// What decides which bee gets which place of a list.
-pub(crate) struct PlacePolicy {
-    /// OpenMP's policy.
-    pub(crate) bind: ProcBind,
-    /// hive's own order, for the policy `true` and places that are named by a word.
-    pub(crate) shrink: Shrink,
-    /// The number of bees that the hive is built with, which the policies spread over the places.
-    pub(crate) bees: usize,
-}
-
 impl PlaceAssignment {
-    /// The places of a hive's bees for a `Pin`: those of a list of places that says the same, but for CPUs of a list
-    /// that may not be used. With a larger unit than a core, each bee gets the unit of the CPU which it would get by
-    /// [`Pin::Core`]. Thereby a hive of as many bees as there are physical cores uses all units.
-    ///
-    /// # Errors
-    /// If there is no CPU to pin to, or if a listed CPU may not be used.
-    pub(crate) fn new(machine: &Machine, pin: &Pin, shrink: Shrink, taken: &CpuMask) -> Result<Self, String> {
-        let named = |each| PlaceList::Named { each, count: None };
-        let list = match pin {
-            Pin::None => return Ok(Self::default()),
-            Pin::Core => named(PlaceUnit::Threads),
-            Pin::Cluster => named(PlaceUnit::LlCaches),
-            Pin::Node => named(PlaceUnit::NumaDomains),
-            Pin::Package => named(PlaceUnit::Sockets),
-            Pin::Cpus(list) if list.is_empty() => {
-                let problem = "the list of CPUs to pin to is empty: name some, such as \"0,2,4-7\", or do not pin";
-                return Err(problem.to_owned());
-            }
-            Pin::Cpus(list) => match cpus_not_allowed(machine, list) {
-                cpus if cpus.is_empty() => PlaceList::Listed(list.iter().map(|&cpu| vec![cpu]).collect()),
-                cpus => {
-                    return Err(format!(
-                        "CPUs {cpus} cannot be pinned to: this process may use CPUs {}; name some of these",
-                        machine.mask()
-                    ));
-                }
-            },
-        };
-        let policy = PlacePolicy { bind: ProcBind::True, shrink, bees: 0 };
-        Self::from_list(machine, &list, &policy, taken).map(|(places, _)| places)
-    }
-
-    /// Makes the places of `list` and says which bee gets which of them. Also returns a warning if some of the list
-    /// could not be had.
+    /// Makes the places of `list` and says which bee gets which of them: by the policy `bind` for the `bees` that the
+    /// hive is built with, and by `shrink`, hive's own order, if the policy is `true` and the places are named by a
+    /// word. Also returns a warning if some of the list could not be had.
     ///
     /// The CPUs `taken` by other hives of the process are left out of places that are single threads or cores. They are
     /// not left out of larger units, which no hive has for itself alone, nor of listed CPUs, because the user named
@@ -70,7 +28,9 @@ impl PlaceAssignment {
     pub(crate) fn from_list(
         machine: &Machine,
         list: &PlaceList,
-        policy: &PlacePolicy,
+        bind: ProcBind,
+        shrink: Shrink,
+        bees: usize,
         taken: &CpuMask,
     ) -> Result<(Self, Option<String>), String> {
         let (places, is_exclusive, default_order, warning) = match list {
@@ -87,7 +47,7 @@ impl PlaceAssignment {
                     ));
                 }
                 let warning = truncate(&mut places, list, *count);
-                let order = core_order(machine, &places, policy.shrink, taken);
+                let order = core_order(machine, &places, shrink, taken);
                 (places, is_exclusive, order, warning)
             }
             PlaceList::Listed(listed) => {
@@ -105,25 +65,42 @@ impl PlaceAssignment {
                 (places, is_exclusive, order, warning)
             }
         };
-        let order = PlaceOrder::new(policy.bind, policy.bees, places.len(), default_order);
+        let order = PlaceOrder::new(bind, bees, places.len(), default_order);
         Ok((Self { places, order, is_exclusive }, warning))
     }
 }
 
-/// The CPUs of the list in `HIVE_PIN` that the process may use, in the order of the list, and a warning that names
-/// those that were left out. If it may use none of them, the whole list, which `PlaceAssignment::new` refuses.
-pub(crate) fn allowed_listed_cpus(machine: &Machine, list: Vec<usize>) -> (Vec<usize>, Option<String>) {
-    let (allowed, unknown) = (machine.mask(), cpus_not_allowed(machine, &list));
-    let known: Vec<_> = list.iter().copied().filter(|cpu| allowed.contains(cpu)).collect();
-    if unknown.is_empty() || known.is_empty() {
-        return (list, None);
-    }
-    let (requested, used) = (Pin::Cpus(list), Pin::Cpus(known.clone()));
-    let problem = format!(
-        "HIVE_PIN={requested}: CPUs {unknown} are left out, as this process may use CPUs {allowed}; \
-         bees are on CPUs {used} in turn"
-    );
-    (known, Some(problem))
+/// The list of places that says the same as `pin`; `None` if that says that bees are not bound. With a larger unit than
+/// a core, each bee gets the unit of the CPU which it would get by [`Pin::Core`]. Thereby a hive of as many bees as
+/// there are physical cores uses all units.
+///
+/// A user who sets the environment variable may not know the machine, so in a list from there CPUs that the process may
+/// not use are left out, as in any list of places.
+///
+/// # Errors
+/// If the program has listed no CPU to pin to, or one that may not be used; or the environment only such CPUs.
+pub(crate) fn list_of(machine: &Machine, pin: &Pin, is_from_environment: bool) -> Result<Option<PlaceList>, String> {
+    let each = match pin {
+        Pin::None => return Ok(None),
+        Pin::Core => PlaceUnit::Threads,
+        Pin::Cluster => PlaceUnit::LlCaches,
+        Pin::Node => PlaceUnit::NumaDomains,
+        Pin::Package => PlaceUnit::Sockets,
+        Pin::Cpus(list) if list.is_empty() => {
+            let problem = "the list of CPUs to pin to is empty: name some, such as \"0,2,4-7\", or do not pin";
+            return Err(problem.to_owned());
+        }
+        Pin::Cpus(list) => {
+            let (unknown, allowed) = (cpus_not_allowed(machine, list), machine.mask());
+            let is_known = |cpu| allowed.contains(cpu);
+            if unknown.is_empty() || is_from_environment && list.iter().any(is_known) {
+                return Ok(Some(PlaceList::Listed(list.iter().map(|&cpu| vec![cpu]).collect())));
+            }
+            let problem = "cannot be pinned to: this process may use CPUs";
+            return Err(format!("CPUs {unknown} {problem} {allowed}; name some of these"));
+        }
+    };
+    Ok(Some(PlaceList::Named { each, count: None }))
 }
 
 /// Those of the listed CPUs that the process may not use.
@@ -142,23 +119,19 @@ fn truncate(places: &mut Vec<Place>, list: &PlaceList, count: Option<NonZero<usi
 /// A place for each unit of the kind `each`, made of its CPUs that are not taken. Units without such CPUs make no
 /// place. The places are in the order of the machine.
 fn unit_places(machine: &Machine, each: PlaceUnit, taken: &CpuMask) -> Vec<Place> {
-    let is_free = |cpu: &&Cpu| !taken.contains(&cpu.os_index);
-    // Each hardware thread is a place.
-    let Some(unit) = each.unit() else {
-        return machine.cpus().iter().filter(is_free).map(|cpu| Place::new(machine, &[cpu], None)).collect();
-    };
-    let mut cpus = vec![Vec::new(); machine.unit_count(unit)];
-    for cpu in machine.cpus().iter().filter(is_free) {
-        cpus[cpu.unit_number(unit)].push(cpu);
+    let mut cpus = vec![Vec::new(); machine.unit_count(each)];
+    for cpu in machine.cpus.iter().filter(|cpu| !taken.contains(&cpu.os_index)) {
+        cpus[cpu.unit_number(each)].push(cpu);
     }
+    let unit = |number| (each != PlaceUnit::Threads).then_some((each, number));
     let nonempty = cpus.iter().enumerate().filter(|(_, cpus)| !cpus.is_empty());
-    nonempty.map(|(number, cpus)| Place::new(machine, cpus, Some((unit, number)))).collect()
+    nonempty.map(|(number, cpus)| Place::new(machine, cpus, unit(number))).collect()
 }
 
 /// The listed places, each without the CPUs that the process may not use, and without places that have no other CPUs.
 /// Also returns a warning that names what was left out.
 fn usable_places(machine: &Machine, listed: &[Vec<usize>]) -> (Vec<Place>, Option<String>) {
-    let allowed_cpus: HashMap<_, _> = machine.cpus().iter().map(|cpu| (cpu.os_index, cpu)).collect();
+    let allowed_cpus: HashMap<_, _> = machine.cpus.iter().map(|cpu| (cpu.os_index, cpu)).collect();
     let usable_cpus = |cpus: &Vec<usize>| {
         // Each CPU once, in ascending order.
         let distinct: BTreeSet<_> = cpus.iter().collect();
@@ -197,8 +170,8 @@ mod tests {
     }
 
     fn from_list(list: &str, taken: &str) -> Result<(PlaceAssignment, Option<String>), String> {
-        let sharing = PlacePolicy { bind: ProcBind::True, shrink: Shrink::Compact, bees: 8 };
-        PlaceAssignment::from_list(&machine(), &list.parse().unwrap(), &sharing, &taken.parse().unwrap())
+        let (list, taken) = (list.parse().unwrap(), taken.parse().unwrap());
+        PlaceAssignment::from_list(&machine(), &list, ProcBind::True, Shrink::Compact, 8, &taken)
     }
 
     /// The places of the first `bees` bees, and the CPUs that these bees claim.
@@ -238,8 +211,9 @@ mod tests {
     #[test]
     fn a_cpu_is_once_in_a_place_and_empty_places_are_none() {
         let list = PlaceList::Listed(vec![vec![3, 1, 3], vec![]]);
-        let sharing = PlacePolicy { bind: ProcBind::Close, shrink: Shrink::Compact, bees: 2 };
-        let (places, _) = PlaceAssignment::from_list(&machine(), &list, &sharing, &CpuMask::new()).unwrap();
+        let (machine, taken) = (machine(), CpuMask::new());
+        let places = PlaceAssignment::from_list(&machine, &list, ProcBind::Close, Shrink::Compact, 2, &taken);
+        let (places, _) = places.unwrap();
         assert_eq!(places.places.iter().map(Place::cpus).collect::<Vec<_>>(), [[1, 3]]);
     }
 }

@@ -107,10 +107,8 @@ impl PlaceOrder {
 
     /// The index of a bee's place; `None` if the bee is not bound.
     pub(crate) fn place_of(&self, bee: usize) -> Option<usize> {
-        match bee.checked_sub(self.initial.len()) {
-            None => self.initial.get(bee).copied(),
-            Some(excess) => self.repeated.get(excess.checked_rem(self.repeated.len())?).copied(),
-        }
+        let Some(excess) = bee.checked_sub(self.initial.len()) else { return Some(self.initial[bee]) };
+        Some(self.repeated[excess.checked_rem(self.repeated.len())?])
     }
 }
 

@@ -66,11 +66,8 @@ fn read_group(reader: &mut CgroupReader<'_>, version: CgroupVersion, directory: 
             parse_cfs(&text, || reader.read_text(&directory.join("cpu.cfs_period_us")).unwrap_or_default())
         }
     };
-    let cpus = parsed.unwrap_or_else(|problem| {
-        reader.warn(&file, &problem);
-        None
-    });
-    cpus.map(|cpus| CpuQuota { cpus, file })
+    let cpus = parsed.map_err(|problem| reader.warn(&file, &problem)).ok().flatten()?;
+    Some(CpuQuota { cpus, file })
 }
 
 /// Reads the text of `cpu.max`, such as "max 100000" or "150000 100000": the quota and the period, both in

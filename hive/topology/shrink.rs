@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use crate::sys::cpu_mask::CpuMask;
 use crate::sys::parse_error::{ParseError, ParseErrorKind, parse_word, word_of};
-use crate::topology::machine::{Cpu, Machine, Unit};
+use crate::topology::machine::{Cpu, Machine, PlaceUnit};
 
 /// Which places a hive gives up when it shrinks; in the environment `HIVE_SHRINK`.
 ///
@@ -50,13 +50,12 @@ impl Shrink {
     const WORDS: [(Self, &str); 3] =
         [(Self::Compact, "compact"), (Self::Spread, "spread"), (Self::KeepNodes, "keep_nodes")];
 
-    /// Orders CPUs that are equally fast and have equally many bees on their core. `cpus` is in the order of the
-    /// machine.
-    fn order_equals<'m>(self, cpus: &[&'m Cpu]) -> Vec<&'m Cpu> {
+    /// The kinds of units that bees are dealt round, from the largest to the smallest.
+    fn units(self) -> &'static [PlaceUnit] {
         match self {
-            Self::Compact => cpus.to_vec(),
-            Self::Spread => round_robin(cpus, &[Unit::Package, Unit::Node, Unit::Cluster]),
-            Self::KeepNodes => round_robin(cpus, &[Unit::Package, Unit::Node]),
+            Self::Compact => &[],
+            Self::Spread => &[PlaceUnit::Sockets, PlaceUnit::NumaDomains, PlaceUnit::LlCaches],
+            Self::KeepNodes => &[PlaceUnit::Sockets, PlaceUnit::NumaDomains],
         }
     }
 }
@@ -90,23 +89,23 @@ impl FromStr for Shrink {
 pub(crate) fn cpus_in_order<'m>(machine: &'m Machine, taken: &CpuMask, shrink: Shrink) -> Vec<&'m Cpu> {
     let is_taken = |cpu: &&Cpu| taken.contains(&cpu.os_index);
     // How many CPUs of each core have been given out: at first, those that are taken.
-    let mut threads_on_core = vec![0_usize; machine.unit_count(Unit::Core)];
-    for cpu in machine.cpus().iter().filter(is_taken) {
-        threads_on_core[cpu.unit_number(Unit::Core)] += 1;
+    let mut threads_on_core = vec![0_usize; machine.unit_count(PlaceUnit::Cores)];
+    for cpu in machine.cpus.iter().filter(is_taken) {
+        threads_on_core[cpu.unit_number(PlaceUnit::Cores)] += 1;
     }
     // The CPUs that are equally good, by how good they are. The map is sorted by its keys: the best ones come first.
     let mut by_preference = BTreeMap::<_, Vec<_>>::new();
-    for cpu in machine.cpus().iter().filter(|cpu| !is_taken(cpu)) {
-        let on_core = &mut threads_on_core[cpu.unit_number(Unit::Core)];
+    for cpu in machine.cpus.iter().filter(|cpu| !is_taken(cpu)) {
+        let on_core = &mut threads_on_core[cpu.unit_number(PlaceUnit::Cores)];
         by_preference.entry((*on_core, cpu.slowness)).or_default().push(cpu);
         *on_core += 1;
     }
-    by_preference.values().flat_map(|cpus| shrink.order_equals(cpus)).collect()
+    by_preference.values().flat_map(|cpus| round_robin(cpus, shrink.units())).collect()
 }
 
 /// Deals the CPUs out round by round: in each round it takes one CPU of each unit of the kind `units[0]`. The CPUs of
 /// one unit come in the order that the other kinds of `units` give them in the same way.
-fn round_robin<'m>(cpus: &[&'m Cpu], units: &[Unit]) -> Vec<&'m Cpu> {
+fn round_robin<'m>(cpus: &[&'m Cpu], units: &[PlaceUnit]) -> Vec<&'m Cpu> {
     // Nothing is left to deal round: keep the order of the machine.
     let Some((&unit, inner)) = units.split_first() else { return cpus.to_vec() };
     let mut groups = BTreeMap::<_, Vec<_>>::new();

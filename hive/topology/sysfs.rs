@@ -20,7 +20,7 @@ use crate::topology::numa_nodes::NumaNodes;
 pub(crate) const ROOT: &str = "/sys";
 
 /// Reads the machine whose files are in the directory `root`, and whose NUMA nodes are `nodes`, and keeps only the CPUs
-/// in `allowed`, which is the process's mask; `None` keeps all CPUs that are online. Also returns warnings.
+/// in `mask`, which is the process's; `None` keeps all CPUs that are online. Also returns warnings.
 ///
 /// The kernel leaves CPUs that are not online out of a mask. So if the list of those that are online lacks some of the
 /// mask, it is not the kernel's: containers put lists of their own in its place, by which other numbers are online. The
@@ -28,15 +28,11 @@ pub(crate) const ROOT: &str = "/sys";
 ///
 /// # Errors
 /// A message that says why the machine could not be read.
-pub(crate) fn read(
-    root: &Path,
-    nodes: &NumaNodes,
-    allowed: Option<&CpuMask>,
-) -> Result<(Machine, Vec<String>), String> {
+pub(crate) fn read(root: &Path, nodes: &NumaNodes, mask: Option<&CpuMask>) -> Result<(Machine, Vec<String>), String> {
     let directory = root.join("devices/system/cpu");
     let file = directory.join("online");
     let online: CpuMask = kernel_file::value(&file).ok_or_else(|| format!("{} cannot be read", file.display()))?;
-    let usable = allowed.unwrap_or(&online).clone();
+    let usable = mask.unwrap_or(&online).clone();
     if usable.is_empty() {
         return Err(format!("{} has no CPU", file.display()));
     }
@@ -108,14 +104,14 @@ impl UnitReader<'_> {
             cluster
         };
         units.extend([core.clone(), package.clone(), Rc::new(CpuMask::from_iter([cpu]))]);
-        units.extend(node.map(|node| Rc::new(node.cpus.intersection(self.online))));
+        units.extend(node.map(|(_, cpus)| Rc::new(cpus.intersection(self.online))));
         let key = |unit: &CpuMask| unit.iter().next().unwrap_or(cpu) as u64;
         let package = key(&package);
         // Without a shared cache, the CPUs of a package form one cluster.
         let cluster = cluster.map_or(PACKAGE_KEYS + package, |cpus| key(&cpus));
         // A CPU that is local to no node, for example because its node is switched off, is grouped with the other such
         // CPUs of its package.
-        let node = node.map_or(PACKAGE_KEYS + package, |node| node.number as u64);
+        let node = node.map_or(PACKAGE_KEYS + package, |(&number, _)| number as u64);
         let keys = RawCpu { os_index: cpu, keys: [key(&core), cluster, node, package], slowness: 0 };
         units.sort_by_key(|unit| Reverse(unit.len()));
         (units.iter().filter_map(|unit| unit.iter().next()).collect(), keys)

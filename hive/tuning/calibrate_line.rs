@@ -127,15 +127,14 @@ mod tests {
     use crate::sys::cpu_mask::CpuMask;
     use crate::topology;
     use crate::topology::pin_policy::Pin;
-    use crate::topology::place_assignment::PlaceAssignment;
+    use crate::topology::place_assignment::tests::places_of_pin;
     use crate::topology::shrink::Shrink;
 
     /// Places on two CPUs. None where the process may use only one.
     fn two_places() -> Option<[Place; 2]> {
         let (machine, _) = topology::read_machine(Some(&affinity::query().unwrap()));
-        let cpus: Vec<_> = machine.cpus().iter().map(|cpu| cpu.os_index).take(2).collect();
-        let places =
-            PlaceAssignment::new(&machine, &Pin::Cpus(cpus.clone()), Shrink::Compact, &CpuMask::new()).unwrap();
+        let cpus: Vec<_> = machine.cpus.iter().map(|cpu| cpu.os_index).take(2).collect();
+        let places = places_of_pin(&machine, &Pin::Cpus(cpus.clone()), Shrink::Compact, &CpuMask::new()).unwrap();
         (cpus.len() == 2).then(|| [0, 1].map(|bee| places.place_of(bee).unwrap().clone()))
     }
 

@@ -238,10 +238,5 @@ fn run_bee(index: usize) {
 /// Gives up the calling thread's share in `pool`, if it has one.
 fn release_pool(pool: &Arc<ThreadPool>) {
     // The thread may be ending, and its thread-local values gone. Then it has no share any more.
-    let _ = HELD_POOL.try_with(|cell| {
-        let held = cell.take();
-        if !held.as_ref().is_some_and(|held| Arc::ptr_eq(held, pool)) {
-            cell.set(held);
-        }
-    });
+    let _ = HELD_POOL.try_with(|held| held.set(held.take().filter(|held| !Arc::ptr_eq(held, pool))));
 }

@@ -81,8 +81,7 @@ impl Completion {
             Waiter::Outsider(ref latch, ref semaphore) => {
                 if latch.set() {
                     // The caller sleeps, and goes on only because of the post.
-                    let semaphore = Arc::clone(semaphore);
-                    semaphore.post();
+                    Arc::clone(semaphore).post();
                 }
             }
         }

@@ -85,12 +85,9 @@ impl<'m> PoolRef<'_, 'm> {
         let job = Arc::new(job);
         // All at once: the pool must not end between the first and the last.
         state_of(pool).add_keepers(threads_of(pool));
-        self.queue_own_joins();
-        pool.team.send_in_one_order(|| {
-            for bee in bees_of(pool) {
-                let job = Arc::clone(&job);
-                pool.team.inject_to_bee_or_any(bee, detached(pool, move || on_calling_bee(|me| job(me))));
-            }
+        self.send_to_each(|bee| {
+            let job = Arc::clone(&job);
+            pool.team.inject_to_bee_or_any(bee, detached(pool, move || on_calling_bee(|me| job(me))));
         });
     }
 
@@ -114,9 +111,16 @@ impl<'m> PoolRef<'_, 'm> {
         results.into_iter().map(|result| result.unwrap_or_else(|| unreachable!("each job has ended"))).collect()
     }
 
+    /// Sends a job to each thread of the pool by `send`, which gets the number of the thread's bee. All threads get
+    /// such jobs in the same order.
+    pub(super) fn send_to_each(self, send: impl FnMut(u32)) {
+        self.queue_own_joins();
+        self.pool.team.send_in_one_order(|| bees_of(self.pool).for_each(send));
+    }
+
     /// Has the calling thread, if it belongs to the pool, put the second halves of joins that it is in the middle of
     /// into its deque, before it sends a broadcast: as all that it has queued before, they come first.
-    pub(super) fn queue_own_joins(self) {
+    fn queue_own_joins(self) {
         if let Some(me) = self.bee() {
             me.context.share_all_joins();
         }

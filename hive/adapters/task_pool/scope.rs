@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::adapters::task_pool::completion::Completion;
-use crate::adapters::task_pool::pool_bee::{PoolBee, bees_of, on_calling_bee};
+use crate::adapters::task_pool::pool_bee::{PoolBee, on_calling_bee};
 use crate::adapters::task_pool::pool_ref::PoolRef;
 use crate::pool::shared::Shared;
 use crate::protocol::tasks::fifo::Fifo;
@@ -68,17 +68,14 @@ impl<'scope> PoolScope<'scope> {
 
     /// Spawns a job that each thread of the pool runs once.
     pub fn spawn_broadcast(&self, job: impl Fn(&Self, PoolBee<'_>) + Send + Sync + 'scope) {
-        let pool = self.pool();
         // Before the lock, which nobody would release there.
-        pool.assert_not_forked();
+        self.pool().assert_not_forked();
         let job = Arc::new(job);
-        self.with_pool(|pool| pool.queue_own_joins());
-        pool.team.send_in_one_order(|| {
-            for bee in bees_of(pool) {
-                let job = Arc::clone(&job);
-                self.spawn_on(bee, move |scope, me| job(scope, me));
-            }
-        });
+        let send = |bee| {
+            let job = Arc::clone(&job);
+            self.spawn_on(bee, move |scope, me| job(scope, me));
+        };
+        self.with_pool(|pool| pool.send_to_each(send));
     }
 
     /// Spawns a job that bee `bee` of the pool runs. In a pool that has ended any other may: that one may be gone.

@@ -1,7 +1,8 @@
 //! Counting semaphores. Each bee has one in its slot, and blocks on it when it sleeps, parks, or waits long at a
 //! barrier.
 
-#[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+// Where the native semaphore is used, the portable one is compiled for the tests only.
+#[cfg(any(test, not(any(target_os = "linux", target_os = "android", target_os = "freebsd"))))]
 pub(crate) mod portable;
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
 pub(crate) mod posix;
@@ -12,11 +13,6 @@ pub(crate) use crate::sys::semaphore::posix::Semaphore;
 // Other systems have no unnamed POSIX semaphores: on macOS `sem_init` fails with ENOSYS, and Windows has none.
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
 pub(crate) use crate::sys::semaphore::portable::Semaphore;
-
-// Where the native semaphore is used, the portable one is compiled for the tests only.
-#[cfg(all(test, any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
-#[path = "portable.rs"]
-mod portable_under_test;
 
 #[cfg(test)]
 mod tests {
@@ -72,5 +68,5 @@ mod tests {
 
     semaphore_tests!(native, super::super::Semaphore);
     #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
-    semaphore_tests!(portable, super::super::portable_under_test::Semaphore);
+    semaphore_tests!(portable, super::super::portable::Semaphore);
 }

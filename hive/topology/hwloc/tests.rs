@@ -9,7 +9,7 @@ use super::*;
 use crate::sys::affinity;
 use crate::sys::cpu_mask::CpuMask;
 use crate::topology;
-use crate::topology::machine::Unit;
+use crate::topology::machine::PlaceUnit;
 
 /// The variable that makes the test `child` print a report, for the CPUs that it names.
 const MASK_VARIABLE: &str = "HIVE_TEST_CHILD_MASK";
@@ -18,13 +18,13 @@ const MASK_VARIABLE: &str = "HIVE_TEST_CHILD_MASK";
 fn report() -> String {
     let mask = env::var(MASK_VARIABLE).unwrap().parse().unwrap();
     let (machine, warnings) = topology::read_machine(Some(&mask));
-    let counts = Unit::ALL.map(|unit| machine.unit_count(unit));
+    let counts = &PlaceUnit::ALL.map(|unit| machine.unit_count(unit))[1..];
     let foreign = machine.is_foreign;
     format!(
         "{} foreign={foreign} cpus={} counts={counts:?} {:?} {warnings:?}",
         machine.source,
         machine.mask(),
-        machine.cpus().last()
+        machine.cpus.last()
     )
 }
 
@@ -103,7 +103,7 @@ fn the_mask_is_believed_where_hwloc_does_not_know_some_of_its_cpus() {
 #[test]
 fn another_machine_is_read_in_full_with_a_warning() {
     let report = synthetic("pack:2 [numa(memory=2GB)] l3:4 core:4 pu:2");
-    let last = "Cpu { os_index: 63, units: [31, 7, 1, 1], slowness: 0 }";
+    let last = "Cpu { os_index: 63, units: [63, 31, 7, 1, 1], slowness: 0 }";
     assert_has(
         &report,
         &["read by hwloc", "foreign=true cpus=0-63 counts=[32, 8, 2, 2]", last, "binding has no effect"],
@@ -140,7 +140,7 @@ fn nodes_of_all_kinds() {
 #[test]
 fn numbering_and_size_are_free() {
     let report = synthetic("pack:1 [numa] l3:1 core:2 pu:2(indexes=0,4,1,5)");
-    assert_has(&report, &["cpus=0-1,4-5", "Cpu { os_index: 5, units: [1,"]);
+    assert_has(&report, &["cpus=0-1,4-5", "Cpu { os_index: 5, units: [3, 1,"]);
     assert_has(&synthetic("pack:4 [numa] l3:8 core:32 pu:2"), &["cpus=0-2047 counts=[1024, 32, 4, 4]"]);
     assert_has(&synthetic("pu:4"), &["cpus=0-3 counts=[4, 1, 1, 1]"]);
 }

@@ -5,13 +5,13 @@ use std::thread;
 use super::*;
 use crate::topology::machine::{FLAT, RawCpu};
 use crate::topology::pin_policy::Pin;
-use crate::topology::place_assignment::PlaceAssignment;
+use crate::topology::place_assignment::tests::places_of_pin;
 use crate::topology::shrink::Shrink;
 
 /// A place on one CPU of this machine.
 fn place(cpu: usize) -> Place {
     let machine = read_machine_unpinned().0;
-    PlaceAssignment::new(&machine, &Pin::Cpus(vec![cpu]), Shrink::Compact, &CpuMask::new())
+    places_of_pin(&machine, &Pin::Cpus(vec![cpu]), Shrink::Compact, &CpuMask::new())
         .unwrap()
         .place_of(0)
         .unwrap()
@@ -69,7 +69,7 @@ fn unpinning_a_free_thread_does_nothing() {
 fn a_place_on_another_machine_changes_nothing() {
     let cpu = RawCpu { os_index: 60_000, keys: [0; 4], slowness: 0 };
     let machine = Machine::new([cpu], FLAT, true);
-    let places = PlaceAssignment::new(&machine, &Pin::Core, Shrink::Compact, &CpuMask::new()).unwrap();
+    let places = places_of_pin(&machine, &Pin::Core, Shrink::Compact, &CpuMask::new()).unwrap();
     let before = affinity::query().unwrap();
     let _bound = bind(places.place_of(0).unwrap()).unwrap();
     assert_eq!((affinity::query().unwrap(), saved_mask()), (before, None));
@@ -95,7 +95,7 @@ fn a_refusal_says_call_cpus_reason_and_remedy() {
 fn the_mask_is_restored_in_whatever_order_the_guards_are_dropped() {
     let before = affinity::query().unwrap();
     let (machine, _) = topology::read_machine(Some(&before));
-    let cpu = |index: usize| machine.cpus()[index % machine.cpus().len()].os_index;
+    let cpu = |index: usize| machine.cpus[index % machine.cpus.len()].os_index;
     let guard = |cpu| AffinityGuard::bind(&place(cpu)).unwrap().expect("the thread is not ending");
     let first = guard(cpu(0));
     let second = guard(cpu(1));

@@ -6,6 +6,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::topology::machine::{FLAT, RawCpu};
+use crate::topology::place_policy::list_of;
+use crate::topology::proc_bind::ProcBind;
 use crate::topology::shrink::Shrink;
 
 /// A machine of equal parts: packages of nodes of clusters of cores of hardware threads. As on Linux, the first threads
@@ -31,13 +33,13 @@ fn hybrid() -> Machine {
 
 /// How many hardware threads of its core come before this one in the machine.
 fn thread_number(machine: &Machine, cpu: &Cpu) -> usize {
-    let core = |cpu: &Cpu| cpu.unit_number(Unit::Core);
-    machine.cpus().iter().take_while(|other| *other != cpu).filter(|other| core(other) == core(cpu)).count()
+    let core = |cpu: &Cpu| cpu.unit_number(PlaceUnit::Cores);
+    machine.cpus.iter().take_while(|other| *other != cpu).filter(|other| core(other) == core(cpu)).count()
 }
 
 /// The first CPU of the place.
 fn first_cpu(machine: &Machine, place: &Place) -> Cpu {
-    *machine.cpus().iter().find(|cpu| cpu.os_index == place.cpus()[0]).unwrap()
+    *machine.cpus.iter().find(|cpu| cpu.os_index == place.cpus()[0]).unwrap()
 }
 
 /// The CPUs of a text such as "0-3".
@@ -45,9 +47,20 @@ fn mask(text: &str) -> CpuMask {
     text.parse().unwrap()
 }
 
+/// The places for a `Pin` of the program's.
+pub(crate) fn places_of_pin(
+    machine: &Machine,
+    pin: &Pin,
+    shrink: Shrink,
+    taken: &CpuMask,
+) -> Result<PlaceAssignment, String> {
+    let Some(list) = list_of(machine, pin, false)? else { return Ok(PlaceAssignment::default()) };
+    PlaceAssignment::from_list(machine, &list, ProcBind::True, shrink, 0, taken).map(|(places, _)| places)
+}
+
 /// The places in the default order when no other hive has a CPU.
 fn free_places(machine: &Machine, pin: Pin) -> PlaceAssignment {
-    PlaceAssignment::new(machine, &pin, Shrink::Compact, &mask("")).unwrap()
+    places_of_pin(machine, &pin, Shrink::Compact, &mask("")).unwrap()
 }
 
 /// The CPUs of the places of the first `bees` bees, each place as a text.
@@ -125,7 +138,7 @@ fn lists_are_taken_as_they_are() {
     assert_eq!(first_masks(&places, 4), ["700", "0", "700", "700"]);
     let taken = mask("0,700");
     assert_eq!(
-        first_masks(&PlaceAssignment::new(&machine, &Pin::Cpus(vec![700]), Shrink::Compact, &taken).unwrap(), 1),
+        first_masks(&places_of_pin(&machine, &Pin::Cpus(vec![700]), Shrink::Compact, &taken).unwrap(), 1),
         ["700"]
     );
 }
@@ -133,7 +146,7 @@ fn lists_are_taken_as_they_are() {
 #[test]
 fn lists_that_cannot_be_had_are_named() {
     let machine = regular([1, 1, 1, 4, 1], 1);
-    let error = |list| PlaceAssignment::new(&machine, &Pin::Cpus(list), Shrink::Compact, &CpuMask::new()).unwrap_err();
+    let error = |list| places_of_pin(&machine, &Pin::Cpus(list), Shrink::Compact, &CpuMask::new()).unwrap_err();
     assert!(error(vec![]).contains("the list of CPUs to pin to is empty"));
     let message = error(vec![9, 1, 4, 4]);
     assert!(message.starts_with("CPUs 4,9 cannot be pinned to: this process may use CPUs 0-3"), "{message}");
@@ -142,7 +155,7 @@ fn lists_that_cannot_be_had_are_named() {
 #[test]
 fn taken_cpus_are_left_out_and_their_cores_come_last() {
     let machine = regular([1, 1, 1, 3, 2], 1);
-    let places = |taken: &str| PlaceAssignment::new(&machine, &Pin::Core, Shrink::Compact, &mask(taken));
+    let places = |taken: &str| places_of_pin(&machine, &Pin::Core, Shrink::Compact, &mask(taken));
     assert_eq!(first_masks(&places("0").unwrap(), 6), ["1", "2", "3", "4", "5", "1"]);
     assert_eq!(first_masks(&places("3").unwrap(), 6), ["1", "2", "0", "4", "5", "1"]);
     let message = places("0-5").unwrap_err();
@@ -172,8 +185,8 @@ fn by_default_bees_are_pinned_as_long_as_each_has_a_cpu() {
 
 /// The CPUs that bees are pinned to, in the order of the bees, one bee for each CPU.
 fn cpus_in_assignment_order(machine: &Machine, shrink: Shrink) -> Vec<Cpu> {
-    let places = PlaceAssignment::new(machine, &Pin::Core, shrink, &mask("")).unwrap();
-    (0..machine.cpus().len()).map(|bee| first_cpu(machine, places.place_of(bee).unwrap())).collect()
+    let places = places_of_pin(machine, &Pin::Core, shrink, &mask("")).unwrap();
+    (0..machine.cpus.len()).map(|bee| first_cpu(machine, places.place_of(bee).unwrap())).collect()
 }
 
 /// Regular machines, sparsely numbered, from which some CPUs are missing, as if the process might not use them. They
@@ -186,8 +199,9 @@ fn machines() -> impl Strategy<Value = Machine> {
 
 /// The machine without the CPUs whose position in `is_kept`, which is repeated, has `false`. CPU 0 always stays.
 fn without_cpus(machine: &Machine, is_kept: &[bool]) -> Machine {
-    let remaining = machine.cpus().iter().enumerate().filter(|(i, _)| *i == 0 || is_kept[i % is_kept.len()]);
-    let keys = |cpu: &Cpu| Unit::ALL.map(|unit| cpu.unit_number(unit) as u64);
+    let remaining = machine.cpus.iter().enumerate().filter(|(i, _)| *i == 0 || is_kept[i % is_kept.len()]);
+    let groups = [PlaceUnit::Cores, PlaceUnit::LlCaches, PlaceUnit::NumaDomains, PlaceUnit::Sockets];
+    let keys = |cpu: &Cpu| groups.map(|unit| cpu.unit_number(unit) as u64);
     let raw = remaining.map(|(_, cpu)| RawCpu { os_index: cpu.os_index, keys: keys(cpu), slowness: 0 });
     Machine::new(raw, FLAT, false)
 }
@@ -196,12 +210,13 @@ proptest! {
     #[test]
     fn cores_are_allowed_distinct_and_physical_first(machine in machines()) {
         let places = free_places(&machine, Pin::Core);
-        let all = machine.cpus().len();
+        let all = machine.cpus.len();
         let turns: Vec<_> =
             (0..all).map(|bee| first_cpu(&machine, places.place_of(bee).unwrap())).collect();
         prop_assert_eq!(turns.iter().map(|cpu| cpu.os_index).collect::<CpuMask>(), machine.mask());
         prop_assert!(turns.is_sorted_by_key(|cpu| thread_number(&machine, cpu)));
-        prop_assert!(turns[..machine.unit_count(Unit::Core)].is_sorted_by_key(|cpu| cpu.unit_number(Unit::Core)));
+        let cores = machine.unit_count(PlaceUnit::Cores);
+        prop_assert!(turns[..cores].is_sorted_by_key(|cpu| cpu.unit_number(PlaceUnit::Cores)));
         prop_assert_eq!(places.place_of(65_534), places.place_of(65_534 % all));
         prop_assert_eq!(places.unshared_place_of(all - 1), places.place_of(all - 1));
         prop_assert_eq!(places.unshared_place_of(all), None);
@@ -209,21 +224,21 @@ proptest! {
 
     #[test]
     fn units_are_filled_one_after_the_other(machine in machines(), unit in 0..3_usize) {
-        let (unit, pin) =
-            [(Unit::Cluster, Pin::Cluster), (Unit::Node, Pin::Node), (Unit::Package, Pin::Package)][unit].clone();
+        let units = [PlaceUnit::LlCaches, PlaceUnit::NumaDomains, PlaceUnit::Sockets];
+        let (unit, pin) = (units[unit], [Pin::Cluster, Pin::Node, Pin::Package][unit].clone());
         let places = free_places(&machine, pin);
         let cores = free_places(&machine, Pin::Core);
         let mut bees = vec![0; machine.unit_count(unit)];
-        for bee in 0..machine.cpus().len() {
+        for bee in 0..machine.cpus.len() {
             let place = places.place_of(bee).unwrap();
             let number = first_cpu(&machine, place).unit_number(unit);
-            prop_assert!(machine.unit_cpus(unit, number).map(|cpu| cpu.os_index).eq(place.cpus().iter().copied()));
+            prop_assert!(machine.unit_cpus(unit, number) == place.mask());
             prop_assert!(place.cpus().contains(&cores.place_of(bee).unwrap().cpus()[0]));
             bees[number] += 1;
         }
-        prop_assert!((0..bees.len()).all(|number| bees[number] == machine.unit_cpus(unit, number).count()));
+        prop_assert!((0..bees.len()).all(|number| bees[number] == machine.unit_cpus(unit, number).len()));
         let mut visited: Vec<_> =
-            (0..machine.unit_count(Unit::Core)).map(|bee| places.place_of(bee).unwrap().mask()).collect();
+            (0..machine.unit_count(PlaceUnit::Cores)).map(|bee| places.place_of(bee).unwrap().mask()).collect();
         visited.dedup();
         prop_assert_eq!(visited.len(), machine.unit_count(unit), "consecutive bees share a unit until it is full");
     }
@@ -232,19 +247,19 @@ proptest! {
     fn hives_side_by_side_never_share_a_cpu(machine in machines(), bees in 1..60_usize) {
         let mut taken = CpuMask::new();
         while default_pin(&machine, &taken, bees) == Pin::Core {
-            let own = PlaceAssignment::new(&machine, &Pin::Core, Shrink::Compact, &taken).unwrap().exclusive_cpus(bees);
+            let own = places_of_pin(&machine, &Pin::Core, Shrink::Compact, &taken).unwrap().exclusive_cpus(bees);
             prop_assert_eq!(own.len(), bees);
             prop_assert!(own.intersection(&taken).is_empty());
             taken = taken.union(&own);
         }
-        prop_assert!(machine.cpus().len() - taken.len() < bees);
+        prop_assert!(machine.cpus.len() - taken.len() < bees);
     }
 
     #[test]
     fn every_order_has_all_cpus_and_first_threads_first(machine in machines(), nth in 0..3_usize) {
         let shrink = [Shrink::Compact, Shrink::Spread, Shrink::KeepNodes][nth];
         let turns = cpus_in_assignment_order(&machine, shrink);
-        prop_assert_eq!(turns.len(), machine.cpus().len());
+        prop_assert_eq!(turns.len(), machine.cpus.len());
         prop_assert_eq!(turns.iter().map(|cpu| cpu.os_index).collect::<CpuMask>(), machine.mask());
         prop_assert!(turns.is_sorted_by_key(|cpu| thread_number(&machine, cpu)));
     }
@@ -260,14 +275,14 @@ proptest! {
         };
         let (all_nodes, all_clusters) = (packages * nodes, packages * nodes * clusters);
         for bees in 1..=all_clusters * cores {
-            prop_assert_eq!(used(&compact, bees, Unit::Cluster), bees.div_ceil(cores));
-            prop_assert_eq!(used(&spread, bees, Unit::Cluster), bees.min(all_clusters));
-            prop_assert_eq!(used(&spread, bees, Unit::Package), bees.min(packages));
-            prop_assert_eq!(used(&keep_nodes, bees, Unit::Node), bees.min(all_nodes));
+            prop_assert_eq!(used(&compact, bees, PlaceUnit::LlCaches), bees.div_ceil(cores));
+            prop_assert_eq!(used(&spread, bees, PlaceUnit::LlCaches), bees.min(all_clusters));
+            prop_assert_eq!(used(&spread, bees, PlaceUnit::Sockets), bees.min(packages));
+            prop_assert_eq!(used(&keep_nodes, bees, PlaceUnit::NumaDomains), bees.min(all_nodes));
             // The bees are dealt evenly over the nodes, and fill as few clusters of each node as hold them.
             let of_node = |node| bees / all_nodes + usize::from(node < bees % all_nodes);
             let clusters: usize = (0..all_nodes).map(|node| of_node(node).div_ceil(cores)).sum();
-            prop_assert_eq!(used(&keep_nodes, bees, Unit::Cluster), clusters);
+            prop_assert_eq!(used(&keep_nodes, bees, PlaceUnit::LlCaches), clusters);
         }
     }
 }
@@ -275,7 +290,7 @@ proptest! {
 #[test]
 fn more_cpus_than_a_fixed_size_mask_holds() {
     let machine = regular([2, 4, 8, 16, 2], 3);
-    assert_eq!(machine.cpus().len(), 2048);
+    assert_eq!(machine.cpus.len(), 2048);
     assert_eq!(first_masks(&free_places(&machine, Pin::Core), 2048)[2047], "6141");
     assert_eq!(free_places(&machine, Pin::Node).place_of(1023).unwrap().cpus().len(), 256);
 }

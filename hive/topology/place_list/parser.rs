@@ -8,7 +8,8 @@ use std::ops::RangeInclusive;
 
 use crate::sys::cpu_mask::{MAX_CPU, MAX_LIST_LEN};
 use crate::sys::parse_error::{ParseError, ParseErrorKind, find_word};
-use crate::topology::place_list::{PlaceList, PlaceUnit};
+use crate::topology::machine::PlaceUnit;
+use crate::topology::place_list::PlaceList;
 
 /// The numbers that a CPU may have, and how often something may be repeated.
 const CPUS: RangeInclusive<usize> = 0..=MAX_CPU;
@@ -32,16 +33,6 @@ pub(crate) fn parse(text: &str) -> Result<PlaceList, ParseError> {
 struct Parser<'t> {
     text: &'t str,
     /// The number of bytes that have been read.
-    offset: usize,
-}
-
-/// The interval after a CPU or a place, such as `:8:4`.
-struct Repetition {
-    /// How often the CPU or the place is repeated; 1 without an interval.
-    len: usize,
-    /// How much higher the CPUs of each repetition are than those of the one before.
-    stride: isize,
-    /// Where the interval was written, for errors.
     offset: usize,
 }
 
@@ -107,14 +98,18 @@ impl<'t> Parser<'t> {
                 cpus -= (listed - entries.len()) * excluded.len();
             } else {
                 let entry = parse(self)?;
-                let repetition = self.parse_repetition(&format!("a number of {what}s"))?;
+                self.peek();
+                let interval_at = self.offset;
+                let (len, stride) = self.parse_interval(&format!("a number of {what}s"))?;
                 // The limit is checked before the repetitions are written out, which could fill the memory.
-                cpus += repetition.len.saturating_mul(entry.len());
+                cpus += len.saturating_mul(entry.len());
                 if cpus > MAX_LIST_LEN {
                     return Err(self.error_at(at, format!("{all_come} to more than {MAX_LIST_LEN} CPUs")));
                 }
-                for nth in 0..repetition.len {
-                    entries.push(self.shift(&entry, nth, &repetition)?);
+                for nth in 0..len as isize {
+                    let shifted =
+                        shifted(&entry, nth * stride).map_err(|problem| self.error_at(interval_at, problem))?;
+                    entries.push(shifted);
                 }
             }
             if !self.eat(',') {
@@ -123,31 +118,23 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Reads an interval such as `:8:4` or `:8`, or nothing, which means one repetition. `what` names the thing to be
-    /// repeated, for errors.
-    fn parse_repetition(&mut self, what: &str) -> Result<Repetition, ParseError> {
-        self.peek();
-        let mut repetition = Repetition { len: 1, stride: 1, offset: self.offset };
-        if self.eat(':') {
-            repetition.len = self.parse_number(what, COUNTS)?;
-            if self.eat(':') {
-                let backwards = self.eat('-');
-                if !backwards {
-                    self.eat('+');
-                }
-                let stride = self.parse_number("a stride", 0..=MAX_LIST_LEN)? as isize;
-                repetition.stride = if backwards { -stride } else { stride };
-            }
+    /// Reads the interval after a CPU or a place, such as `:8:4` or `:8`. Returns how often that is repeated, 1 without
+    /// an interval, and how much higher the CPUs of each repetition are than those of the one before. `what` names the
+    /// thing to be repeated, for errors.
+    fn parse_interval(&mut self, what: &str) -> Result<(usize, isize), ParseError> {
+        if !self.eat(':') {
+            return Ok((1, 1));
         }
-        Ok(repetition)
-    }
-
-    /// The CPUs of repetition number `nth` of an interval, counted from 0: `cpus`, each raised by `nth` strides.
-    fn shift(&self, cpus: &[usize], nth: usize, repetition: &Repetition) -> Result<Vec<usize>, ParseError> {
-        let shift = nth as isize * repetition.stride;
-        let shifted = cpus.iter().map(|&cpu| cpu.checked_add_signed(shift).filter(|&cpu| cpu <= MAX_CPU)).collect();
-        let out_of_range = || format!("the interval leaves the numbers that a CPU can have, 0 to {MAX_CPU}");
-        Option::ok_or_else(shifted, || self.error_at(repetition.offset, out_of_range()))
+        let len = self.parse_number(what, COUNTS)?;
+        if !self.eat(':') {
+            return Ok((len, 1));
+        }
+        let is_backwards = self.eat('-');
+        if !is_backwards {
+            self.eat('+');
+        }
+        let stride = self.parse_number("a stride", 0..=MAX_LIST_LEN)? as isize;
+        Ok((len, if is_backwards { -stride } else { stride }))
     }
 
     /// Reads a number in `range`. `what` says what it is of, for errors.
@@ -200,4 +187,11 @@ impl<'t> Parser<'t> {
         let message = format!("{:?} is not a list of places: at character {character}, {}", self.text, problem.into());
         ParseError::new(ParseErrorKind::PlaceList, message)
     }
+}
+
+/// The CPUs, each raised by `shift`.
+fn shifted(cpus: &[usize], shift: isize) -> Result<Vec<usize>, String> {
+    let shifted = |&cpu: &usize| cpu.checked_add_signed(shift).filter(|&cpu| cpu <= MAX_CPU);
+    let out_of_range = || format!("the interval leaves the numbers that a CPU can have, 0 to {MAX_CPU}");
+    cpus.iter().map(shifted).collect::<Option<_>>().ok_or_else(out_of_range)
 }

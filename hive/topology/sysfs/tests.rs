@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use super::*;
-use crate::topology::machine::Unit;
+use crate::topology::machine::PlaceUnit;
 #[cfg(feature = "hwloc")]
 use crate::topology::numa_nodes;
 
@@ -56,11 +56,12 @@ fn mask(text: &str) -> CpuMask {
 }
 
 fn order(machine: &Machine) -> Vec<usize> {
-    machine.cpus().iter().map(|cpu| cpu.os_index).collect()
+    machine.cpus.iter().map(|cpu| cpu.os_index).collect()
 }
 
 fn counts(machine: &Machine) -> [usize; 4] {
-    [Unit::Core, Unit::Cluster, Unit::Node, Unit::Package].map(|unit| machine.unit_count(unit))
+    [PlaceUnit::Cores, PlaceUnit::LlCaches, PlaceUnit::NumaDomains, PlaceUnit::Sockets]
+        .map(|unit| machine.unit_count(unit))
 }
 
 /// Both read the same machine, all of it and without any one of its CPUs: the same CPUs in the same order, in the same
@@ -75,17 +76,17 @@ fn this_machine_is_what_hwloc_says() {
     let (whole, _) = hwloc::read(None).unwrap();
     let nodes = NumaNodes::read(Path::new(ROOT), numa_nodes::allowed);
     let by_files = |allowed: &CpuMask| read(Path::new(ROOT), &nodes, Some(allowed)).unwrap().0;
-    assert_eq!(by_files(&whole.mask()).cpus(), whole.cpus());
-    for left_out in whole.cpus().iter().filter(|_| whole.cpus().len() > 1) {
+    assert_eq!(by_files(&whole.mask()).cpus, whole.cpus);
+    for left_out in whole.cpus.iter().filter(|_| whole.cpus.len() > 1) {
         let mask = whole.mask().difference(&CpuMask::from_iter([left_out.os_index]));
-        assert_eq!(by_files(&mask).cpus(), hwloc::read(Some(&mask)).unwrap().0.cpus(), "within {mask}");
+        assert_eq!(by_files(&mask).cpus, hwloc::read(Some(&mask)).unwrap().0.cpus, "within {mask}");
     }
     let topology = ManuallyDrop::into_inner(hwloc::read_topology().unwrap());
-    assert!(nodes.numbers().eq(topology.allowed_nodeset().iter_set().map(usize::from)));
+    assert!(nodes.0.keys().copied().eq(topology.allowed_nodeset().iter_set().map(usize::from)));
     let hwloc_nodes: Vec<_> = topology.objects_with_type(ObjectType::NUMANode).collect();
-    for cpu in whole.cpus().iter().map(|cpu| cpu.os_index) {
+    for cpu in whole.cpus.iter().map(|cpu| cpu.os_index) {
         let by_hwloc = nearest_node(&hwloc_nodes, cpu).and_then(|node| node.os_index());
-        assert_eq!(nodes.nearest(cpu).map(|node| node.number), by_hwloc, "CPU {cpu}");
+        assert_eq!(nodes.nearest(cpu).map(|(&number, _)| number), by_hwloc, "CPU {cpu}");
     }
 }
 
@@ -141,7 +142,7 @@ fn what_several_cpus_share_is_read_for_the_first_of_them() {
             assert!(tree.0.remove(&name("cache/index2/shared_cpu_list")).is_some());
         }
     }
-    assert_eq!(tree.read(None).unwrap().cpus(), machine.cpus());
+    assert_eq!(tree.read(None).unwrap().cpus, machine.cpus);
 }
 
 /// Two cores in a package, with and without a cache that both share.
@@ -181,7 +182,7 @@ fn kernels_that_say_little_are_believed() {
 
 #[test]
 fn kinds_of_cores_are_told_apart_by_their_lists_or_their_capacities() {
-    let slowness = |tree: &Tree| tree.read(None).unwrap().cpus().iter().map(|cpu| cpu.slowness).collect::<Vec<_>>();
+    let slowness = |tree: &Tree| tree.read(None).unwrap().cpus.iter().map(|cpu| cpu.slowness).collect::<Vec<_>>();
     let mut tree = Tree::default();
     tree.add("system/cpu/online", "0-3");
     assert_eq!(slowness(&tree), [0; 4]);
@@ -207,7 +208,7 @@ fn nodes_with_memory_only_are_near_no_cpu() {
     fs::create_dir_all(&node).unwrap();
     fs::write(node.join("online"), "0,2\n").unwrap();
     let numbers =
-        |allowed: Option<CpuMask>| NumaNodes::read(directory.path(), || allowed).numbers().collect::<Vec<_>>();
+        |allowed: Option<CpuMask>| NumaNodes::read(directory.path(), || allowed).0.into_keys().collect::<Vec<_>>();
     assert_eq!((numbers(None), numbers(Some(mask("1-2")))), (vec![0, 2], vec![2]));
 }
 

@@ -11,12 +11,12 @@ use crate::sys::cpu_mask::CpuMask;
 use crate::topology;
 use crate::topology::hwloc::tests::run_child;
 use crate::topology::hwloc::{CpuSet, ObjectType, Topology, TopologyObject, read_topology};
-use crate::topology::machine::{Machine, Unit};
+use crate::topology::machine::{Machine, PlaceUnit};
 use crate::topology::pin_policy::Pin;
 use crate::topology::place_assignment::PlaceAssignment;
+use crate::topology::place_assignment::tests::places_of_pin;
 use crate::topology::place_list::PlaceList;
 use crate::topology::place_map::address_of;
-use crate::topology::place_policy::PlacePolicy;
 use crate::topology::proc_bind::ProcBind;
 use crate::topology::shrink::Shrink;
 use crate::topology::sysfs::tests::Tree;
@@ -39,7 +39,7 @@ fn child() {
         // The system's files would say the same of such a machine.
         let topology = ManuallyDrop::into_inner(read_topology().unwrap());
         let by_files = as_files(&topology).read(Some(&machine.mask())).unwrap();
-        assert_eq!(by_files.cpus(), machine.cpus(), "{}", file.display());
+        assert_eq!(by_files.cpus, machine.cpus, "{}", file.display());
         println!("report: {} answers", description.answers.len());
     }
 }
@@ -179,22 +179,22 @@ impl Description {
 ///   by leader; of groups with the same leader the widest comes first.
 fn answer_to(machine: &Machine, question: &str) -> String {
     match question.split_whitespace().collect::<Vec<_>>()[..] {
-        ["units"] => Unit::ALL.map(|unit| machine.unit_count(unit).to_string()).join(" "),
+        ["units"] => PlaceUnit::ALL.map(|unit| machine.unit_count(unit).to_string())[1..].join(" "),
         ["kinds"] => machine.core_kinds().iter().map(CpuMask::to_string).collect::<Vec<_>>().join(" "),
         [shrink, bees] => {
-            let places = PlaceAssignment::new(machine, &Pin::Core, shrink.parse().unwrap(), &CpuMask::new()).unwrap();
+            let places = places_of_pin(machine, &Pin::Core, shrink.parse().unwrap(), &CpuMask::new()).unwrap();
             first_places(&places, bees.parse().unwrap())
         }
         ["groups", shape, shrink, bees] => {
-            let places = PlaceAssignment::new(machine, &Pin::Core, shrink.parse().unwrap(), &CpuMask::new()).unwrap();
+            let places = places_of_pin(machine, &Pin::Core, shrink.parse().unwrap(), &CpuMask::new()).unwrap();
             group_bees(&places, shape.parse().unwrap(), bees.parse().unwrap())
         }
         [shrink, bees, "on", list] => bees_on_list(machine, list, ProcBind::True, shrink.parse().unwrap(), bees),
         [bind, bees, "over", list] => bees_on_list(machine, list, bind.parse().unwrap(), Shrink::Compact, bees),
         [list] => {
-            let sharing = PlacePolicy { bind: ProcBind::Close, shrink: Shrink::Compact, bees: 1 };
-            let (places, _) =
-                PlaceAssignment::from_list(machine, &list.parse().unwrap(), &sharing, &CpuMask::new()).unwrap();
+            let (list, taken) = (list.parse().unwrap(), CpuMask::new());
+            let places = PlaceAssignment::from_list(machine, &list, ProcBind::Close, Shrink::Compact, 1, &taken);
+            let (places, _) = places.unwrap();
             as_place_list(places.places.iter().map(|place| place.mask()))
         }
         _ => panic!("{question:?} is no question"),
@@ -203,10 +203,8 @@ fn answer_to(machine: &Machine, question: &str) -> String {
 
 /// The places of the first `bees` bees on a list of places.
 fn bees_on_list(machine: &Machine, list: &str, bind: ProcBind, shrink: Shrink, bees: &str) -> String {
-    let bees = bees.parse().unwrap();
-    let sharing = PlacePolicy { bind, shrink, bees };
-    let (places, warning) =
-        PlaceAssignment::from_list(machine, &list.parse().unwrap(), &sharing, &CpuMask::new()).unwrap();
+    let (list, bees, taken) = (list.parse().unwrap(), bees.parse().unwrap(), CpuMask::new());
+    let (places, warning) = PlaceAssignment::from_list(machine, &list, bind, shrink, bees, &taken).unwrap();
     assert_eq!(warning, None);
     first_places(&places, bees)
 }
