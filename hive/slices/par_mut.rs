@@ -280,7 +280,7 @@ impl Hive {
     {
         let body = NoDoublePanic::new(body);
         let work = schedule.loop_over(count_rows(data.len(), width));
-        let (slice, body) = (RowsPtr::new(data, width), body.into_inner());
+        let slice = RowsPtr::new(data, width);
         self.run_weighted(work, width, move |rows, bee| {
             // SAFETY: `loop_over` has made sure that the loop passes only rows below their number, so the slice has
             // them. The slice stays borrowed, since `run_weighted` returns only after all bees are done. And the loop
@@ -321,7 +321,6 @@ impl Hive {
         let len = lengths[0];
         assert!(lengths.iter().all(|other| *other == len), "different numbers of elements, or of rows: {lengths:?}");
         let work = schedule.loop_over(len);
-        let body = body.into_inner();
         self.run_weighted(work, width, move |range, bee| {
             // SAFETY: `loop_over` has made sure that the loop passes only indices below `len`, the number of rows of
             // each slice. The loop runs each index at most once.
