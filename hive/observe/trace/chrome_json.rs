@@ -80,15 +80,14 @@ impl<W: Write> Timeline<'_, W> {
     /// Writes one entry of the log: as the end of a slice, as an instant, as a value of the curve of sizes, or as the
     /// begin of a slice.
     fn write_event(&mut self, time: u64, event: Event) -> io::Result<()> {
+        let fields = EventFields(event);
         match event.kind {
             _ if event.is_end => self.write_end(time, event),
-            EventKind::TeamSize => self.write_line('C', time, EventFields(event)),
-            EventKind::Steal | EventKind::Woken => {
-                self.write_line('i', time, format_args!(r#","s":"t"{}"#, EventFields(event)))
-            }
+            EventKind::TeamSize => self.write_line('C', time, fields),
+            EventKind::Steal | EventKind::Woken => self.write_line('i', time, format_args!(r#","s":"t"{fields}"#)),
             _ => {
                 self.open_slices.push(event);
-                self.write_line('B', time, EventFields(event))
+                self.write_line('B', time, fields)
             }
         }
     }
