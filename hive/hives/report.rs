@@ -44,7 +44,7 @@ fn hive_line(hives: &HiveSet, number: usize) -> String {
 
 /// The line that says which threads lead the hives and whether they are bound.
 fn leaders_line(hives: &HiveSet) -> String {
-    let is_queen_bound = hives[0].shared.config.pin_queen;
+    let is_queen_bound = hives[0].shared.config.asked.pin_queen;
     let queen =
         if is_queen_bound { "the builder's thread, bound to hive 0's first place" } else { "the caller, not bound" };
     let others = if hives.len() == 1 { "" } else { "; of the other hives bees, bound to their first places" };

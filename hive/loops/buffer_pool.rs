@@ -73,9 +73,8 @@ impl BufferPool {
     /// The shared words of buffer `number`. Allocates its row if that is not there yet.
     pub(crate) fn dispatch(&self, number: u32) -> &Dispatch {
         let row = (number + 1).ilog2();
-        let buffers =
-            self.rows[row as usize].get_or_init(|| (0..1_u32 << row).map(|_| Dispatch::new(self.bees)).collect());
-        &buffers[(number + 1 - (1 << row)) as usize]
+        let all = self.rows[row as usize].get_or_init(|| (0..1_u32 << row).map(|_| Dispatch::new(self.bees)).collect());
+        &all[(number + 1 - (1 << row)) as usize]
     }
 
     /// Resets and frees all buffers, also those that bees have not left because they panicked. No other bee may be

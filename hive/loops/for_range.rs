@@ -178,7 +178,6 @@ fn common_state<'c>(context: &RegionContext<'c>) -> &'c LoopState {
 /// Panics because the bees of a team have called `for_range` with different arguments.
 #[cold]
 #[track_caller]
-fn report_other_call(context: &RegionContext<'_>, difference: &dyn fmt::Display) {
-    context
-        .panic_or_fail(format_args!("all bees of a team must call for_range with equal arguments, and {difference}"));
+fn report_other_call(region: &RegionContext<'_>, difference: &dyn fmt::Display) {
+    region.panic_or_fail(format_args!("all bees of a team must call for_range with equal arguments, and {difference}"));
 }

@@ -9,6 +9,7 @@ use crate::region::nesting;
 /// The words that a loop has for itself, made by the bee that first needs them. They are a list: each hive that runs
 /// the loop has words of its own, since several may run it at the same time, and new ones when it has grown. One hive
 /// needs no more, as it runs one region of several bees at a time.
+#[derive(Default)]
 pub(crate) struct OwnState(OnceLock<Box<StateOfHive>>);
 
 /// One entry of the list.
@@ -21,26 +22,16 @@ struct StateOfHive {
 }
 
 impl OwnState {
-    /// An empty list.
-    #[inline]
-    pub(crate) fn new() -> Self {
-        Self(OnceLock::new())
-    }
-
     /// The words for the region of `context`. All bees of a region find the same: the first entry of their hive that is
     /// for so many bees.
     pub(crate) fn of_region(&self, context: &RegionContext<'_>) -> &LoopState {
-        let (team, bees) = (context.team, context.bees);
+        let (team, bees) = (context.team.unique_number(), context.bees);
+        // Large enough for the whole team of the hive, of which this region may be using only a part.
+        let state = || LoopState::new(bees.max(context.team.bees()));
         let mut place = &self.0;
         loop {
-            // Large enough for the whole team of the hive, of which this region may be using only a part.
-            let new = || StateOfHive {
-                team: team.unique_number(),
-                state: LoopState::new(bees.max(team.bees())),
-                next: OnceLock::new(),
-            };
-            let entry = place.get_or_init(|| Box::new(new()));
-            if entry.team == team.unique_number() && bees as usize <= entry.state.bees() {
+            let entry = place.get_or_init(|| Box::new(StateOfHive { team, state: state(), next: OnceLock::new() }));
+            if entry.team == team && bees as usize <= entry.state.bees() {
                 return &entry.state;
             }
             place = &entry.next;
@@ -93,7 +84,7 @@ mod tests {
     #[test]
     fn a_long_list_is_dropped_on_a_small_stack() {
         const ENTRIES: u64 = 5_000;
-        let mut list = OwnState::new();
+        let mut list = OwnState::default();
         for team in 0..ENTRIES {
             let next = list.0.take().map_or_else(OnceLock::new, OnceLock::from);
             list.0 = OnceLock::from(Box::new(StateOfHive { team, state: LoopState::new(1), next }));

@@ -2,6 +2,7 @@
 
 #![expect(unsafe_code, reason = "fills a vector's memory from several threads")]
 
+use std::cell::Cell;
 use std::mem::{MaybeUninit, needs_drop};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::loops::shared_loop::IntoLoop;
 use crate::loops::slice_schedule::SliceSchedule;
+use crate::on_drop::on_drop;
 use crate::pool::handle::Hive;
 use crate::region::bee::Bee;
 use crate::region::no_double_panic::NoDoublePanic;
@@ -108,10 +110,21 @@ impl<R> Slots<R> {
         let start = range.start - self.start;
         // SAFETY: the caller promises it.
         let slots = unsafe { std::slice::from_raw_parts_mut(self.first.wrapping_add(start), range.len()) };
-        let mut filling = Filling { slots: self, part: start..start };
+        let end = Cell::new(start);
+        let _note_filled = on_drop(|| self.note_filled(start..end.get()));
         for (slot, index) in slots.iter_mut().zip(range) {
             slot.write(make(index));
-            filling.part.end += 1;
+            end.set(end.get() + 1);
+        }
+    }
+
+    /// Records what has been filled of a part, also after a panic in it.
+    #[inline(always)]
+    fn note_filled(&self, part: Range<usize>) {
+        // Relaxed: as in `all_filled`.
+        self.filled.fetch_add(part.len(), Ordering::Relaxed);
+        if needs_drop::<R>() {
+            self.parts.lock().unwrap_or_else(PoisonError::into_inner).push(part);
         }
     }
 
@@ -131,24 +144,6 @@ impl<R> Drop for Slots<R> {
             let slot = unsafe { &*self.first.wrapping_add(index) };
             // SAFETY: it has been filled, and nobody else reads it.
             drop(NoDoublePanic::new(unsafe { slot.assume_init_read() }));
-        }
-    }
-}
-
-/// A part of the elements, while it is being filled.
-struct Filling<'s, R> {
-    slots: &'s Slots<R>,
-    part: Range<usize>,
-}
-
-impl<R> Drop for Filling<'_, R> {
-    /// Records what has been filled, also after a panic in the part.
-    #[inline(always)]
-    fn drop(&mut self) {
-        // Relaxed: as in `all_filled`.
-        self.slots.filled.fetch_add(self.part.len(), Ordering::Relaxed);
-        if needs_drop::<R>() {
-            self.slots.parts.lock().unwrap_or_else(PoisonError::into_inner).push(self.part.clone());
         }
     }
 }

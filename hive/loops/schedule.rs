@@ -57,11 +57,9 @@ impl Schedule {
     pub(crate) fn in_units_of(self, indices: usize) -> Self {
         let blocks = |chunk: usize| (chunk / indices.max(1)).max(1);
         match self {
-            Self::StaticChunk(chunk) if chunk > 0 => Self::StaticChunk(blocks(chunk)),
-            Self::Dynamic(chunk) if chunk > 0 => Self::Dynamic(blocks(chunk)),
-            Self::Guided(chunk) if chunk > 0 => Self::Guided(blocks(chunk)),
-            // A chunk of 0 stays 0, and `Loop::new` refuses it.
-            Self::StaticChunk(_) | Self::Dynamic(_) | Self::Guided(_) => self,
+            Self::StaticChunk(chunk) => Self::StaticChunk(blocks(chunk)),
+            Self::Dynamic(chunk) => Self::Dynamic(blocks(chunk)),
+            Self::Guided(chunk) => Self::Guided(blocks(chunk)),
             // These have no length of chunks.
             Self::Static | Self::Factoring | Self::Affinity => self,
         }

@@ -98,7 +98,7 @@ impl Loop {
     pub fn new(range: Range<usize>, schedule: Schedule) -> Self {
         assert!(schedule.min_chunk() > 0, "{schedule:?}: a chunk has at least one index");
         let spec = LoopSpec { range: (range.start, range.end), schedule, multiple: 1, min_work: 1, owners: 0 };
-        Self { spec, state: OwnState::new(), only_round: None }
+        Self { spec, state: OwnState::default(), only_round: None }
     }
 
     /// Divides the range among exactly `owners` bees: the blocks are those of a team of so many, and
@@ -300,38 +300,27 @@ impl Loop {
     }
 
     /// The words that the bees share under a schedule that hands out chunks at run time, and the round that begins.
-    /// `uses_range`: whether the bee takes units from its work range in this round.
-    fn begin_round<'w>(
-        &'w self,
-        common: Option<&'w LoopState>,
-        context: &RegionContext<'_>,
-        uses_range: bool,
-    ) -> Round<'w> {
-        match (common, &self.only_round) {
-            (Some(state), _) => state.begin_round_of_any_loop(context, uses_range),
+    /// `steals`: whether the bee takes units from its work range in this round.
+    fn begin_round<'w>(&'w self, words: Option<&'w LoopState>, context: &RegionContext<'_>, steals: bool) -> Round<'w> {
+        match (words, &self.only_round) {
+            (Some(words), _) => words.begin_round_of_any_loop(context, steals),
             (None, Some(cached)) => (&cached.state.first, cached.round),
             (None, None) => self.state.of_region(context).begin_round(context),
         }
     }
 
     /// `Dynamic` and `Affinity`: each bee has a work range of units, and steals from the others when it is empty.
-    fn run_stealing(
-        &self,
-        (dispatch, round): Round<'_>,
-        context: &RegionContext<'_>,
-        bees: usize,
-        body: &mut dyn RangeBody,
-    ) {
+    fn run_stealing(&self, round: Round<'_>, context: &RegionContext<'_>, bees: usize, body: &mut dyn RangeBody) {
+        let (dispatch, round) = round;
         // Under `Affinity` a chunk is a single index, or a single multiple; a bee runs many of them together.
         let chunks = self.chunks_of(self.spec.schedule.min_chunk());
         let units = UnitMap::new(chunks.count(), work_range::MAX_UNITS);
         let stealing = StealingLoop { dispatch, context, round, bees, units: units.count as u32 };
-        let numbers_of =
-            |units_range: Range<u32>| units.chunks_of(units_range.start as usize..units_range.end as usize);
+        let numbers_of = |taken: Range<u32>| units.chunks_of(taken.start as usize..taken.end as usize);
         if self.spec.schedule == Schedule::Affinity {
-            stealing.run_affinity(|units_range| body.run_range(chunks.indices(numbers_of(units_range))));
+            stealing.run_affinity(|taken| body.run_range(chunks.indices(numbers_of(taken))));
         } else {
-            stealing.run_dynamic(|units_range| self.run_chunks(&chunks, numbers_of(units_range), body));
+            stealing.run_dynamic(|taken| self.run_chunks(&chunks, numbers_of(taken), body));
         }
     }
 
@@ -347,13 +336,8 @@ impl Loop {
     }
 
     /// `Guided` and `Factoring`: all bees take units from one queue.
-    fn run_queue(
-        &self,
-        (dispatch, round): Round<'_>,
-        context: &RegionContext<'_>,
-        bees: usize,
-        body: &mut dyn RangeBody,
-    ) {
+    fn run_queue(&self, round: Round<'_>, context: &RegionContext<'_>, bees: usize, body: &mut dyn RangeBody) {
+        let (dispatch, round) = round;
         let chunks = self.chunks_of(1);
         let units = UnitMap::new(chunks.count(), unit_queue::MAX_UNITS);
         // The shortest chunk, converted from indices to multiples and from those to units.

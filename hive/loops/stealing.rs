@@ -124,9 +124,8 @@ impl StealingLoop<'_> {
     /// so. Returns whether there were any such bees.
     fn request_rests<'w>(&'w self, spinner: &mut Option<NappingSpinner<'w>>) -> bool {
         // `count`, not `any`: every such bee gets the request.
-        let has_requested =
-            self.other_bees().filter(|id| self.dispatch.range(*id).request_rest(self.round)).count() > 0;
-        if has_requested {
+        let requested = self.other_bees().filter(|id| self.dispatch.range(*id).request_rest(self.round)).count() > 0;
+        if requested {
             let mut polls = 0;
             let condition = || {
                 polls += 1;
@@ -136,7 +135,7 @@ impl StealingLoop<'_> {
             let spinner = spinner.get_or_insert_with(|| self.context.team.policy().napping_spinner(1));
             self.context.wait_until_by(spinner, condition);
         }
-        has_requested
+        requested
     }
 
     /// The numbers of the other bees of the team, beginning with the next higher one.
@@ -146,25 +145,20 @@ impl StealingLoop<'_> {
     }
 }
 
-/// Runs a batch of units, `units_per_check` at a time. Stops when another bee requests the rest, and returns the units
+/// Runs a batch of units, `step` at a time. Stops when another bee requests the rest, and returns the units
 /// that are left. None: all have been run.
 #[inline]
-fn run_batch(
-    own: &WorkRange,
-    units: Range<u32>,
-    units_per_check: u32,
-    run: &mut impl FnMut(Range<u32>),
-) -> Option<Range<u32>> {
+fn run_batch(own: &WorkRange, units: Range<u32>, step: u32, run: &mut impl FnMut(Range<u32>)) -> Option<Range<u32>> {
     // Too short to be interrupted.
-    if units.end - units.start <= units_per_check {
+    if units.end - units.start <= step {
         run(units);
         return None;
     }
     // From here on other bees may request the rest. The guard ends that, also if `run` panics.
     let _batch = own.begin_batch();
     let mut rest = units;
-    while rest.end - rest.start > units_per_check {
-        let next = rest.start + units_per_check;
+    while rest.end - rest.start > step {
+        let next = rest.start + step;
         run(rest.start..next);
         rest.start = next;
         if own.is_rest_requested() {

@@ -35,11 +35,8 @@ impl RangeWord {
 
     fn new(round: u16, remaining: &Range<u32>) -> Self {
         debug_assert!(remaining.start <= remaining.end && remaining.end as usize <= MAX_UNITS, "{remaining:?}");
-        Self(
-            (u64::from(round) << Self::ROUND_SHIFT)
-                | (u64::from(remaining.start) << Self::UNIT_BITS)
-                | u64::from(remaining.end),
-        )
+        let (start, end) = (u64::from(remaining.start), u64::from(remaining.end));
+        Self(u64::from(round) << Self::ROUND_SHIFT | start << Self::UNIT_BITS | end)
     }
 
     fn round(self) -> u16 {
@@ -164,42 +161,34 @@ impl WorkRange {
     /// The owner claims units at the front: as many as `amount` returns for the number of units left, but at least one
     /// and no more than there are. None: nothing is left.
     pub(crate) fn claim(&self, round: u16, block: &Range<u32>, amount: impl Fn(u32) -> u32) -> Option<Range<u32>> {
-        self.take_part(round, block, |left| {
+        self.take(round, block, |left| {
             let middle = left.start + amount(left.end - left.start).clamp(1, left.end - left.start);
-            (left.start..middle, middle..left.end)
+            [left.start..middle, middle..left.end]
         })
     }
 
     /// Another bee steals the back half of the units, or the last one. None: nothing is left.
     pub(crate) fn steal(&self, round: u16, block: &Range<u32>) -> Option<Range<u32>> {
-        self.take_part(round, block, |left| {
+        self.take(round, block, |left| {
             let middle = left.start + (left.end - left.start) / 2;
-            (middle..left.end, left.start..middle)
+            [middle..left.end, left.start..middle]
         })
     }
 
-    /// Splits the units that are left for `round` by `split`, into those to take and those to leave. Takes the former.
+    /// Cuts the units that are left for `round` by `cut`, into those to take and those to leave. Takes the former.
     /// None: nothing is left.
-    fn take_part(
-        &self,
-        round: u16,
-        block: &Range<u32>,
-        split: impl Fn(Range<u32>) -> (Range<u32>, Range<u32>),
-    ) -> Option<Range<u32>> {
-        // Relaxed: only an attempt. The exchange below fails if the word has changed since.
-        let mut word = self.word.load(Ordering::Relaxed);
+    fn take(&self, round: u16, block: &Range<u32>, cut: impl Fn(Range<u32>) -> [Range<u32>; 2]) -> Option<Range<u32>> {
         loop {
+            // Relaxed: only an attempt. `try_replace` fails if the word has changed since.
+            let word = self.word.load(Ordering::Relaxed);
             let remaining = RangeWord(word).remaining_in(round, block);
             if remaining.is_empty() {
                 return None;
             }
-            let (taken, rest) = split(remaining);
-            // Relaxed, both: no partner. A success is one step in the word's single order of changes, and if it finds
-            // the word in the round before, it begins this round; a failure is tried again.
-            match self.word.compare_exchange(word, RangeWord::new(round, &rest).0, Ordering::Relaxed, Ordering::Relaxed)
-            {
-                Ok(_) => return Some(taken),
-                Err(other) => word = other,
+            let [taken, rest] = cut(remaining);
+            // If this finds the word in the round before, it begins this round.
+            if self.try_replace(word, RangeWord::new(round, &rest)) {
+                return Some(taken);
             }
         }
     }

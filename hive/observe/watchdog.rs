@@ -56,8 +56,7 @@ impl Watchdog {
         take_snapshot: impl Fn() -> Option<Snapshot> + Send + 'static,
     ) -> io::Result<()> {
         let (hive_name, state) = (hive_name.to_owned(), Arc::clone(&self.state));
-        let _reservation =
-            ThreadReservation::reserve(1, None).map_err(|shortage| io::Error::other(shortage.to_string()))?;
+        let _reservation = ThreadReservation::reserve(1, None).map_err(|error| io::Error::other(error.to_string()))?;
         let builder = thread::Builder::new().name(format!("{hive_name}-watchdog"));
         let run = move || watch(&state, &hive_name, limit, take_snapshot);
         let thread = signal_mask::with_signals_blocked(|| builder.spawn(run)).0?;
@@ -133,8 +132,7 @@ impl Progress {
             let since = wait.filter(|(record, _)| *record == state.record).map_or(now, |(_, since)| since);
             *wait = is_waiting.then_some((state.record, since));
         }
-        let longest =
-            self.waits.iter().flatten().map(|(_, since)| now.duration_since(*since)).max().unwrap_or_default();
+        let longest = self.waits.iter().flatten().map(|(_, since)| now - *since).max().unwrap_or_default();
         // The long wait that was reported has ended: the next one is reported after `limit` again.
         if longest < self.limit {
             self.next_report = self.limit;

@@ -71,7 +71,7 @@ impl Hive {
     fn start(&mut self) -> Result<(), Error> {
         self.bind_queen();
         // Before the workers are hired, because the guest decides what their threads run.
-        let Config { bees, handlers, guest, .. } = &self.shared.config;
+        let Config { bees, asked: Builder { handlers, guest, .. }, .. } = &self.shared.config;
         self.guest = guest.map(|start| start(*bees, handlers, &self.shared.thread_hosts)).transpose()?;
         self.shared.grow_to(*bees)?;
         self.shared.start_observers().map_err(|cause| {
@@ -82,7 +82,7 @@ impl Hive {
 
     /// Binds the calling thread to the place of bee 0, with `pin_queen(true)`. A failure is a warning in the report.
     fn bind_queen(&mut self) {
-        let place = self.shared.place_map.place_of(0).filter(|_| self.shared.config.pin_queen);
+        let place = self.shared.place_map.place_of(0).filter(|_| self.shared.config.asked.pin_queen);
         if let Some(place) = place {
             match AffinityGuard::bind(place) {
                 Ok(guard) => self._queen_affinity = guard,
@@ -139,11 +139,8 @@ impl Builder {
             machine_info.warnings.push(warning);
             None
         });
-        let mut hive = Hive {
-            shared: Shared::new(config, machine_info, place_map, tracer, None),
-            _queen_affinity: None,
-            guest: None,
-        };
+        let shared = Shared::new(config, machine_info, place_map, tracer, None);
+        let mut hive = Hive { shared, _queen_affinity: None, guest: None };
         let started = hive.start();
         // On an error, `hive` is dropped here, which ends the workers hired so far.
         if let (Err(_), Some(tracer)) = (&started, &hive.shared.tracer) {
@@ -166,36 +163,27 @@ impl Builder {
             return Err(error(&format!("the thread name {name:?} contains a NUL byte")));
         }
         if self.poll_interval == Some(Duration::ZERO) {
-            let message =
-                "poll(0 s) would have sleeping bees look for work all the time; ask for a longer time, or None";
-            return Err(error(message));
+            let text = "poll(0 s) would have sleeping bees look for work all the time; ask for a longer time, or None";
+            return Err(error(text));
         }
         if self.watchdog_limit == Some(Duration::ZERO) {
             return Err(error("deadlock_watchdog(0 s) would report every wait; ask for a longer time, or None"));
         }
         let contradiction = |(one, other)| {
-            error(&format!(
-                "the builder was given {one} as well as {other}, which exclude one another; leave one of them out"
-            ))
+            format!("the builder was given {one} as well as {other}, which exclude one another; leave one of them out")
         };
-        let places = self.binding_options.resolve(&environment.binding_options).map_err(contradiction)?;
+        let places = self.binding_options.resolve(&environment.binding_options);
+        let places = places.map_err(|pair| error(&contradiction(pair)))?;
         Ok(Config {
             bees: bees as u32,
             max_bees: max_bees as u32,
             places,
-            pin_queen: self.pin_queen,
             barrier_shape: self.barrier_shape.or(environment.barrier_shape).unwrap_or_default(),
             spin: self.spin.or(environment.spin).unwrap_or(DEFAULT_SPIN),
             learns_to_poll: self.spin.or(environment.spin).is_none(),
-            sleep: self.sleep,
-            poll_interval: self.poll_interval,
-            watchdog_limit: self.watchdog_limit,
             trace: self.trace.clone().or_else(|| environment.trace.clone()),
-            handlers: self.handlers.clone(),
             thread_name: name,
-            stack_size: self.stack_size,
-            guest: self.guest,
-            calibrates_line: !self.is_urgent,
+            asked: self.clone(),
         })
     }
 }

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::pool::config::SleepProtocol;
 use crate::pool::handlers::Handlers;
 use crate::pool::thread_host::StartGuest;
 use crate::protocol::region::shape::BarrierShape;
@@ -16,6 +15,30 @@ use crate::topology::pin_policy::Pin;
 use crate::topology::place_list::PlaceList;
 use crate::topology::proc_bind::ProcBind;
 use crate::topology::shrink::Shrink;
+
+/// How bees without tasks go to sleep, and which of them are woken for new tasks. See `docs/sleep.md`.
+///
+/// ```
+/// use hive::{Hive, SleepProtocol};
+///
+/// for protocol in [SleepProtocol::Jec, SleepProtocol::Tickle, SleepProtocol::Notify] {
+///     let hive = Hive::builder().bees(2).sleep(protocol).build()?;
+///     hive.scope(|scope| (0..100).for_each(|_| scope.spawn(|_| ())));
+///     println!("{protocol:?}: {} wakes", hive.stats().total().wakes);
+/// }
+/// # Ok::<(), hive::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SleepProtocol {
+    /// A counter of job events decides: as many sleepers are woken as there are new tasks for. The default.
+    #[default]
+    Jec,
+    /// At most one bee at a time is about to fall asleep, and new tasks wake all sleepers at once.
+    Tickle,
+    /// For each new task one sleeping bee is woken and told where the task is.
+    Notify,
+}
 
 /// Settings for a hive that is to be built: see [`Hive::builder`](crate::Hive::builder).
 ///
@@ -105,9 +128,8 @@ impl Builder {
     /// println!("{}", solver.report());
     /// # Ok::<(), hive::Error>(())
     /// ```
-    pub fn pin(mut self, pin: Pin) -> Self {
-        self.binding_options.pin = Some(pin);
-        self
+    pub fn pin(self, pin: Pin) -> Self {
+        Self { binding_options: BindingRequest { pin: Some(pin), ..self.binding_options }, ..self }
     }
 
     /// The places that bees are bound to, in OpenMP's grammar. Default: no places, so that [`pin`](Self::pin) decides;
@@ -121,9 +143,8 @@ impl Builder {
     /// assert!(hive.report().to_string().contains("places threads, bound by spread"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn places(mut self, places: PlaceList) -> Self {
-        self.binding_options.places = Some(places);
-        self
+    pub fn places(self, places: PlaceList) -> Self {
+        Self { binding_options: BindingRequest { places: Some(places), ..self.binding_options }, ..self }
     }
 
     /// The OpenMP policy by which bees are bound to the places. Default: [`ProcBind::True`], hive's own order.
@@ -133,9 +154,8 @@ impl Builder {
     /// assert_eq!(hive.places()[0], hive.places()[1]);
     /// # Ok::<(), hive::Error>(())
     /// ```
-    pub fn proc_bind(mut self, bind: ProcBind) -> Self {
-        self.binding_options.proc_bind = Some(bind);
-        self
+    pub fn proc_bind(self, bind: ProcBind) -> Self {
+        Self { binding_options: BindingRequest { proc_bind: Some(bind), ..self.binding_options }, ..self }
     }
 
     /// Which places the hive gives up when it shrinks; in other words, the order in which bees get their places.
@@ -149,9 +169,8 @@ impl Builder {
     /// assert!(hive.report().to_string().contains("spread"));
     /// # Ok::<(), hive::Error>(())
     /// ```
-    pub fn shrink(mut self, shrink: Shrink) -> Self {
-        self.binding_options.shrink = Some(shrink);
-        self
+    pub fn shrink(self, shrink: Shrink) -> Self {
+        Self { binding_options: BindingRequest { shrink: Some(shrink), ..self.binding_options }, ..self }
     }
 
     /// Whether to bind the thread that calls [`build`](Self::build) as well: to the place of bee 0, until the hive is
@@ -314,9 +333,8 @@ impl Builder {
     /// assert_eq!(receiver.recv().unwrap().downcast_ref(), Some(&"nobody waits for this"));
     /// # Ok::<(), hive::Error>(())
     /// ```
-    pub fn panic_handler(mut self, handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static) -> Self {
-        self.handlers.panic = Some(Arc::new(handler));
-        self
+    pub fn panic_handler(self, handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static) -> Self {
+        Self { handlers: Handlers { panic: Some(Arc::new(handler)), ..self.handlers }, ..self }
     }
 
     /// A function that each worker calls with its number when its thread begins, before it takes part in anything.
@@ -348,9 +366,8 @@ impl Builder {
     ///
     /// # Panics
     /// A panic of the handler goes to the [`panic_handler`](Self::panic_handler), and the worker goes on.
-    pub fn start_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
-        self.handlers.start = Some(Arc::new(handler));
-        self
+    pub fn start_handler(self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        Self { handlers: Handlers { start: Some(Arc::new(handler)), ..self.handlers }, ..self }
     }
 
     /// A function that each worker calls with its number when its thread is about to end, after everything else.
@@ -370,9 +387,8 @@ impl Builder {
     ///
     /// # Panics
     /// A panic of the handler goes to the [`panic_handler`](Self::panic_handler), and the worker ends all the same.
-    pub fn exit_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
-        self.handlers.exit = Some(Arc::new(handler));
-        self
+    pub fn exit_handler(self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        Self { handlers: Handlers { exit: Some(Arc::new(handler)), ..self.handlers }, ..self }
     }
 
     /// What the names of the worker threads begin with; the worker's number follows: "NAME-3". Default: "hive-bee".

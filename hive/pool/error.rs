@@ -65,6 +65,9 @@ struct Problem {
     cause: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
+/// Why nothing runs on a hive in a forked child.
+pub(crate) const FORKED: &str = "this process was forked from the one that made this hive, and has none of its threads";
+
 impl Error {
     /// Which kind of problem it is, for programs that go on in spite of it.
     ///

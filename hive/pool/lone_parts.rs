@@ -67,16 +67,14 @@ impl Stakes {
     }
 }
 
+/// Runs one part of a loop. Gets the number of the part, and the team of one as which the thread runs it.
+pub(crate) trait RunPart: FnMut(usize, &RegionContext<'_>) {}
+impl<F: FnMut(usize, &RegionContext<'_>)> RunPart for F {}
+
 impl Shared {
     /// Runs parts of a loop, one after another, until all have been run or that has taken longer than was expected.
-    ///
-    /// `run_part` gets the number of the part, and the team of one as which the thread runs it.
     #[inline]
-    pub(crate) fn run_parts_alone(
-        self: &Arc<Self>,
-        work: LoopInParts,
-        run_part: impl FnMut(usize, &RegionContext<'_>),
-    ) -> RunAlone {
+    pub(crate) fn run_parts_alone(self: &Arc<Self>, work: LoopInParts, run_part: impl RunPart) -> RunAlone {
         if nesting::is_inside_any() || !matches!(self.checked_bees(work.bees), Ok(2..)) {
             return RunAlone::Parts(0);
         }
@@ -101,12 +99,7 @@ impl Shared {
 
     /// The same for a loop that is too short for a team, or is tried without one.
     #[inline]
-    fn run_small_parts(
-        self: &Arc<Self>,
-        work: LoopInParts,
-        is_trial: bool,
-        run_part: impl FnMut(usize, &RegionContext<'_>),
-    ) -> RunAlone {
+    fn run_small_parts(self: &Arc<Self>, work: LoopInParts, is_trial: bool, run_part: impl RunPart) -> RunAlone {
         let number = self.team.count_for_queen(Counter::LoneLoops);
         let begin = (is_trial || is_one_to_time(number)).then(clock::nanos);
         let done = self.run_parts_until(&Deadline::soon(), work, run_part);
@@ -122,11 +115,7 @@ impl Shared {
     /// The same for a loop all of whose workers sleep.
     // Not marked as cold: see `Team::run_region_if_long`.
     #[inline(never)]
-    fn run_cold_parts(
-        self: &Arc<Self>,
-        work: LoopInParts,
-        run_part: impl FnMut(usize, &RegionContext<'_>),
-    ) -> RunAlone {
+    fn run_cold_parts(self: &Arc<Self>, work: LoopInParts, run_part: impl RunPart) -> RunAlone {
         let Some(stakes) = self.stakes(work.bees as u32, work.size) else { return RunAlone::Parts(0) };
         let is_shared = work.size.sharing == Sharing::AsTheyCome;
         if is_shared && stakes.is_long() {
@@ -146,12 +135,7 @@ impl Shared {
 
     /// Runs parts until all have been run or the deadline has passed. Returns how many have been run.
     #[inline]
-    fn run_parts_until(
-        self: &Arc<Self>,
-        deadline: &Deadline,
-        work: LoopInParts,
-        mut run_part: impl FnMut(usize, &RegionContext<'_>),
-    ) -> usize {
+    fn run_parts_until(self: &Arc<Self>, deadline: &Deadline, work: LoopInParts, mut run_part: impl RunPart) -> usize {
         let bees_before = self.team.bees();
         self.as_solo_team(|context| {
             let mut done = 0;

@@ -166,11 +166,10 @@ impl LoopCosts {
         // Relaxed, here and below: hints. If two threads do this at the same time, the gain of one of them is not
         // counted.
         let passed = now.saturating_sub(self.missed_at.load(Ordering::Relaxed));
-        let missed =
-            self.missed_help.load(Ordering::Relaxed).saturating_sub(passed / FORGET_ONE_IN).saturating_add(gain);
-        let pays = missed > loss;
+        let sum = self.missed_help.load(Ordering::Relaxed).saturating_sub(passed / FORGET_ONE_IN).saturating_add(gain);
+        let pays = sum > loss;
         if !pays {
-            self.missed_help.store(missed, Ordering::Relaxed);
+            self.missed_help.store(sum, Ordering::Relaxed);
             self.missed_at.store(now, Ordering::Relaxed);
         }
         pays

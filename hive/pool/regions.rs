@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::on_drop::on_drop;
-use crate::pool::error::{Error, ErrorKind};
+use crate::pool::error::{Error, ErrorKind, FORKED};
 use crate::pool::loop_costs::LoopCall;
 use crate::pool::shared::Shared;
 use crate::protocol::region::body::RegionBody;
@@ -107,23 +107,18 @@ impl Shared {
     /// The team is the caller alone if the caller cannot get the queen lock at once, or if a bee that the team needs
     /// may be waiting, directly or through other hives, for the calling thread. Otherwise the team is a real one.
     ///
-    /// `start`: what the region is for.
+    /// `kind`: what the region is for.
     #[cold]
-    pub(crate) fn nested_spmd(
-        self: &Arc<Self>,
-        bees: u32,
-        body: &mut dyn StartBody,
-        start: Start,
-    ) -> Result<(), Error> {
+    pub(crate) fn nested_spmd(self: &Arc<Self>, bees: u32, body: &mut dyn StartBody, kind: Start) -> Result<(), Error> {
         // A loop that others may be waiting for is announced, and so it is started at once, however short it may be. If
         // its queen began it alone, its workers could begin no task until it has ended, and she would wait for ever in
         // a part that waits for a task which only one of them may run.
-        let start = match start {
+        let start = match kind {
             Start::Loop(call) if nesting::is_waited_for() => {
                 // A planned loop is for just so many bees.
                 if call.is_planned { Start::Region } else { Start::Present }
             }
-            _ => start,
+            _ => kind,
         };
         let started = self.run_if_free(bees, body, start, nesting::is_waited_for());
         started.unwrap_or_else(|| {
@@ -164,8 +159,7 @@ impl Shared {
             };
             // None as well if the queen lock is not free, or if waiting for the team would close a cycle of waits
             // between hives.
-            queen_guard
-                .and_then(|queen_guard| self.wait_node.unless_deadlock(|| announce_and_run(queen_guard)).flatten())
+            queen_guard.and_then(|guard| self.wait_node.unless_deadlock(|| announce_and_run(guard)).flatten())
         };
         // A region inside a region of the same hive is always a team of one.
         if nesting::is_inside_region_of(&self.team) { None } else { with_queen_guard(&self.team, start_if_locked) }
@@ -230,11 +224,7 @@ fn refusal(bees: usize, max_bees: usize) -> Error {
     if !(1..=max_bees).contains(&bees) {
         return Error::out_of_range(bees, max_bees);
     }
-    Error::new(
-        ErrorKind::Forked,
-        "this process was forked from the one that made this hive, and has none of its threads; build a hive of its \
-         own with Hive::new, after the fork",
-    )
+    Error::new(ErrorKind::Forked, format!("{FORKED}; build a hive of its own with Hive::new, after the fork"))
 }
 
 /// Calls `run` with the queen lock of `team`, for a thread that is inside a region or runs tasks and wants to start a

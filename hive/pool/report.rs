@@ -9,7 +9,9 @@ use std::time::Duration;
 use crate::observe::build_info::build_info;
 use crate::observe::trace::Tracer;
 use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
+use crate::pool::builder::Builder;
 use crate::pool::config::Config;
+use crate::pool::error::FORKED;
 use crate::pool::shared::Shared;
 use crate::sys::affinity;
 use crate::sys::cpu_mask::CpuMask;
@@ -60,9 +62,7 @@ impl Report {
         if !shared.is_forked() {
             warnings.extend(shared.runtime_warnings());
         } else {
-            warnings.push(
-                "this process was forked from the one that made this hive, and has none of its threads".to_owned(),
-            );
+            warnings.push(FORKED.to_owned());
         }
         Self::new(lines, warnings)
     }
@@ -148,7 +148,7 @@ fn places_line(shared: &Shared) -> String {
     const SHOWN: u32 = 64;
     let bees = shared.team.bees();
     let place = |bee: u32| match shared.place_map.place_of(bee as usize) {
-        Some(_) if bee == 0 && !shared.config.pin_queen => "queen not bound".to_owned(),
+        Some(_) if bee == 0 && !shared.config.asked.pin_queen => "queen not bound".to_owned(),
         Some(place) => match mask_of_others(shared, bee, place) {
             Some(mask) => format!("{bee} on {place} by hive, but changed from outside to cpus {mask}"),
             None => format!("{bee} on {place}"),
@@ -180,12 +180,10 @@ fn waiting_line(config: &Config) -> String {
         spin if config.learns_to_poll => format!("polls for up to {spin:?}, as long as that pays, then sleeps"),
         spin => format!("polls for {spin:?}, then sleeps"),
     };
-    let task_polls =
-        config.poll_interval.map_or_else(String::new, |every| format!(", and polls for tasks every {every:?}"));
-    let watchdog = config
-        .watchdog_limit
-        .map_or_else(String::new, |limit| format!("; regions that make no progress for {limit:?} are reported"));
-    format!("{polls} by {:?}{task_polls}{watchdog}", config.sleep)
+    let Builder { poll_interval, watchdog_limit, sleep, .. } = &config.asked;
+    let tasks = poll_interval.map_or_else(String::new, |every| format!(", and polls for tasks every {every:?}"));
+    let reported = |limit| format!("; regions that make no progress for {limit:?} are reported");
+    format!("{polls} by {sleep:?}{tasks}{}", watchdog_limit.map_or_else(String::new, reported))
 }
 
 fn tracing_line(shared: &Shared, tracer: &Tracer) -> String {

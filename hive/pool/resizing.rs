@@ -75,8 +75,7 @@ impl Hive {
         // Another thread may be waiting for this one. A surplus worker that is in the middle of a task or of a region
         // may be that thread, or may even run this call, so such workers are not waited for. While the calling thread
         // holds the queen lock no region runs, which makes it certain that no worker is inside one.
-        let is_leader =
-            nesting::with_task_context(&shared.team, |context| context.is_some_and(|context| context.id == 0));
+        let is_leader = nesting::with_task_context(&shared.team, |tasks| tasks.is_some_and(|tasks| tasks.id == 0));
         let queen_guard = if is_leader { None } else { shared.team.try_become_queen() };
         shared.team.wait_until_idle_parked(is_leader || queen_guard.is_some());
     }
@@ -86,7 +85,7 @@ impl Shared {
     /// Grows the hive to `bees` bees, unless it has as many already.
     #[cold]
     pub(crate) fn grow_to(self: &Arc<Self>, bees: u32) -> Result<(), Error> {
-        self.with_started_workers(bees, |start| self.team.grow_to(bees, start))
+        self.with_workers(bees, |start| self.team.grow_to(bees, start))
     }
 
     /// Makes sure that the hive has a worker to run tasks; hires one if it has none.
@@ -96,20 +95,20 @@ impl Shared {
     pub(crate) fn ensure_worker(self: &Arc<Self>) {
         self.assert_not_forked();
         if !self.team.has_worker() {
-            self.with_started_workers(MIN_BEES_WITH_WORKER, |start| self.team.hire(MIN_BEES_WITH_WORKER, start))
+            self.with_workers(MIN_BEES_WITH_WORKER, |start| self.team.hire(MIN_BEES_WITH_WORKER, start))
                 .unwrap_or_else(|error| panic!("no worker to run tasks: {error}"));
         }
     }
 
     /// Changes the size of the hive at once.
     fn resize_now(self: &Arc<Self>, bees: u32) -> Result<(), Error> {
-        self.with_started_workers(bees, |start| self.team.resize(bees, start))
+        self.with_workers(bees, |start| self.team.resize(bees, start))
     }
 
     /// Makes the hive change its size when the region of `context` has ended. Hiring is the only step that can fail; it
     /// is done now, while there is a caller to return the error to.
     fn resize_after_region(self: &Arc<Self>, bees: u32, context: &RegionContext<'_>) -> Result<(), Error> {
-        self.with_started_workers(bees, |start| self.team.hire(bees, start))?;
+        self.with_workers(bees, |start| self.team.hire(bees, start))?;
         if context.bees == 1 {
             context.set_resize_at_region_end(bees);
         } else {

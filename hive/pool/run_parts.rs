@@ -271,15 +271,14 @@ impl Hive {
 
     /// As [`spmd_map`](Self::spmd_map), with `work` as in [`run_parts`](Self::run_parts).
     #[track_caller]
-    pub(crate) fn map_parts<R, F>(&self, bees: usize, work: impl Work, body: F) -> Vec<R>
-    where
-        R: Send,
-        F: Fn(&Bee<'_>) -> R + Sync,
-    {
+    pub(crate) fn map_parts<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(
+        &self,
+        bees: usize,
+        work: impl Work,
+        body: F,
+    ) -> Vec<R> {
         // Room for no more results than there can be bees: a region of more bees is refused.
-        results::collect_results(bees.min(self.max_bees()), |slots| {
-            self.write_parts(bees, work, slots, body);
-        })
+        results::collect_results(bees.min(self.max_bees()), |slots| self.write_parts(bees, work, slots, body))
     }
 
     /// Runs a region or loop in which each bee writes what `body` returns into its slot. There are as many slots as

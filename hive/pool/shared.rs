@@ -16,7 +16,8 @@ use crossbeam_utils::CachePadded;
 use crate::observe::trace::Tracer;
 use crate::observe::watchdog::Watchdog;
 use crate::pool::async_caller::AsyncCaller;
-use crate::pool::config::{Config, SleepProtocol};
+use crate::pool::builder::SleepProtocol;
+use crate::pool::config::Config;
 use crate::pool::loop_costs::LoopCosts;
 use crate::pool::task_pool_state::TaskPoolState;
 use crate::pool::thread_host::ThreadHosts;
@@ -98,14 +99,14 @@ impl Shared {
         task_pool: Option<TaskPoolState>,
     ) -> Arc<Self> {
         let capacity = config.max_bees.max(MIN_BEES_WITH_WORKER);
-        let sleep = match config.sleep {
+        let sleep = match config.asked.sleep {
             SleepProtocol::Jec => Sleep::jec(),
             SleepProtocol::Tickle => Sleep::tickle(),
             SleepProtocol::Notify => Sleep::notify(capacity),
         };
         let policy = wait_policy(&config, &machine_info, &place_map, task_pool.is_some());
         // The cache line in which regions are announced.
-        let may_calibrate = config.calibrates_line && config.bees > 1;
+        let may_calibrate = !config.asked.is_urgent && config.bees > 1;
         let start_line = calibrate_line::choose_start_line(&place_map, may_calibrate);
         // The groups in which bees meet: as configured, or as their places suggest.
         let addresses = place_map.addresses(capacity);
@@ -117,7 +118,7 @@ impl Shared {
         let team = Team::new(capacity, policy, start_line, sleep, neighbours, shape, pool_rules);
         let team = team.with_nesting(nesting::NESTING);
         // The watchdog and the timeline need bees that record what they are doing; other hives are spared the cost.
-        let team = if config.watchdog_limit.is_some() { team.record_activity() } else { team };
+        let team = if config.asked.watchdog_limit.is_some() { team.record_activity() } else { team };
         let team = if tracer.is_some() { team.record_trace() } else { team };
         Arc::new_cyclic(|shared: &Weak<Self>| Self {
             team: team.with_owner(shared.as_ptr().cast()),
@@ -177,14 +178,10 @@ impl Shared {
 /// How the bees of a new hive wait.
 fn wait_policy(config: &Config, machine_info: &MachineInfo, place_map: &PlaceMap, is_task_pool: bool) -> WaitPolicy {
     // How long bees poll and whether they wake up by themselves; and which CPUs belong to the workers alone.
-    let mut policy = WaitPolicy::new(
-        config.spin,
-        config.poll_interval,
-        machine_info.usable_cpus(),
-        place_map.worker_cpus(config.bees as usize),
-    );
+    let worker_cpus = place_map.worker_cpus(config.bees as usize);
+    let mut policy = WaitPolicy::new(config.spin, config.asked.poll_interval, machine_info.usable_cpus(), worker_cpus);
     policy.cpus.limit = quota::usable_cpus(usize::MAX, machine_info.quota.as_ref());
-    policy.may_move_queen = config.pin_queen;
+    policy.may_move_queen = config.asked.pin_queen;
     policy.is_learning = config.learns_to_poll;
     policy.has_no_queen = is_task_pool;
     policy

@@ -53,7 +53,7 @@ impl Shared {
         if self.tracer.is_some() {
             write_at_exit(Arc::downgrade(self));
         }
-        let Some(limit) = self.config.watchdog_limit else { return Ok(()) };
+        let Some(limit) = self.config.asked.watchdog_limit else { return Ok(()) };
         let watched = Arc::downgrade(self);
         let take_snapshot = move || watched.upgrade().map(|shared| shared.team.snapshot());
         self.watchdog.start(&self.config.thread_name, limit, take_snapshot)
@@ -141,9 +141,7 @@ impl Drop for Shared {
         if self.is_forked() {
             // The threads belong to the parent process. Dropping a handle would detach a thread by an id that another
             // thread may have by now; see `Watchdog::forget_thread`.
-            std::mem::take(self.threads.get_mut().unwrap_or_else(PoisonError::into_inner))
-                .into_iter()
-                .for_each(std::mem::forget);
+            std::mem::forget(std::mem::take(self.threads.get_mut().unwrap_or_else(PoisonError::into_inner)));
             self.watchdog.forget_thread();
         }
     }

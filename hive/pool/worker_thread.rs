@@ -1,6 +1,6 @@
 //! The thread of a worker, from start to end: the room that is reserved for it, how it is made, and what it runs.
 //!
-//! `resizing.rs` makes threads by `Shared::with_started_workers`. Each thread runs `Shared::run_worker`: it binds
+//! `resizing.rs` makes threads by `Shared::with_workers`. Each thread runs `Shared::run_worker`: it binds
 //! itself, runs the start handler, then the protocol's main loop (`hive/protocol/worker/main_loop.rs`) until the hive
 //! is dropped, then the exit handler.
 
@@ -33,11 +33,7 @@ impl Shared {
     /// `change` gets a function that starts one worker; `bees` is the size that the hive is to have. After the return
     /// it is known what the new workers are bound to, and a fork does not find one of them holding a lock of the thread
     /// library.
-    pub(crate) fn with_started_workers<R>(
-        self: &Arc<Self>,
-        bees: u32,
-        change: impl FnOnce(&mut StartWorker<'_>) -> R,
-    ) -> R {
+    pub(crate) fn with_workers<R>(self: &Arc<Self>, bees: u32, change: impl FnOnce(&mut StartWorker<'_>) -> R) -> R {
         let policy = self.team.policy();
         let running = LazyCell::new(|| {
             // Before the first thread is made: the workers can run nowhere but on the CPUs that they are bound to, and
@@ -50,7 +46,7 @@ impl Shared {
         // of them are running and count for themselves.
         let mut reservation = None;
         let result = change(&mut |worker, epoch| {
-            let stack = self.config.stack_size;
+            let stack = self.config.asked.stack_size;
             let needed = u64::from(bees.saturating_sub(worker));
             let no_room = |exceeded: LimitExceeded| {
                 Error::new(ErrorKind::Threads, format!("{bees} bees were asked for: {exceeded}"))
@@ -80,7 +76,7 @@ impl Shared {
         // Counted before the thread exists: the hive must not be taken for finished while the thread is on its way.
         let owner = LiveOwner::new(self);
         let mut thread = thread::Builder::new().name(format!("{}-{worker}", self.config.thread_name));
-        if let Some(bytes) = self.config.stack_size {
+        if let Some(bytes) = self.config.asked.stack_size {
             thread = thread.stack_size(bytes);
         }
         // A new thread inherits the mask of the thread that makes it, which may be bound to one core of another hive.
@@ -117,10 +113,10 @@ impl Shared {
         if let Some((place, _)) = &bound {
             self.note_binding(worker, place);
         }
-        let (policy, handlers) = (self.team.policy(), &self.config.handlers);
+        let (policy, handlers) = (self.team.policy(), &self.config.asked.handlers);
         let _looks = policy.cpus.begin_to_look(bound.is_some());
         let context = TaskContext::new(&self.team, worker);
-        stack_room::ask_for_end_of_stack(self.config.stack_size);
+        stack_room::ask_for_end_of_stack(self.config.asked.stack_size);
         nesting::within_tasks(&context, || {
             if handlers.start.is_none() {
                 running.add();

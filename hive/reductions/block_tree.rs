@@ -80,6 +80,17 @@ impl<T> Nodes<T> {
         self.0.push(node);
     }
 
+    /// Adds the blocks with these numbers, each with the value that `leaf` returns for it.
+    pub(crate) fn push_blocks(&mut self, mut blocks: Range<usize>, op: &impl Fn(T, T) -> T, leaf: impl Fn(usize) -> T) {
+        while !blocks.is_empty() {
+            // The largest node that begins here and ends with these blocks.
+            let level = blocks.start.trailing_zeros().min(blocks.len().ilog2());
+            let value = combined(blocks.start, level, op, &leaf);
+            self.push(Node { first: blocks.start as u32, level, value }, op);
+            blocks.start += 1 << level;
+        }
+    }
+
     /// Combines all nodes into one value. They must cover all blocks, from the first to the last. The nodes at the
     /// right end, which do not fill a larger node, are combined from right to left. None: there are no blocks.
     pub(crate) fn combine(mut self, op: &impl Fn(T, T) -> T) -> Option<T> {
@@ -105,22 +116,6 @@ impl<T> Drop for Nodes<T> {
                 drop(NoDoublePanic::new(node));
             }
         }
-    }
-}
-
-/// Adds the blocks with these numbers, each with the value that `value` returns for it.
-pub(crate) fn push_blocks<T>(
-    nodes: &mut Nodes<T>,
-    mut blocks: Range<usize>,
-    op: &impl Fn(T, T) -> T,
-    value: impl Fn(usize) -> T,
-) {
-    while !blocks.is_empty() {
-        // The largest node that begins here and ends with these blocks.
-        let level = blocks.start.trailing_zeros().min(blocks.len().ilog2());
-        let node = Node { first: blocks.start as u32, level, value: combined(blocks.start, level, op, &value) };
-        nodes.push(node, op);
-        blocks.start += 1 << level;
     }
 }
 
@@ -167,7 +162,7 @@ mod tests {
     fn run(blocks: std::ops::Range<u32>) -> Nodes<String> {
         let mut nodes = Nodes::new();
         let blocks = blocks.start as usize..blocks.end as usize;
-        push_blocks(&mut nodes, blocks, &join, |block| block.to_string());
+        nodes.push_blocks(blocks, &join, |block| block.to_string());
         nodes
     }
 

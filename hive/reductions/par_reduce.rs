@@ -154,7 +154,7 @@ impl Hive {
         let (mut nodes, cut) = (Nodes::new(), split::Blocks::of(&range, blocks));
         let run_part = |part, context: &RegionContext<'_>| {
             let own = split::block(0..blocks, part, parts);
-            let push = || block_tree::push_blocks(&mut nodes, own, op, |block| map(cut.get(block)));
+            let push = || nodes.push_blocks(own, op, |block| map(cut.get(block)));
             with_abort_in_child(|| nesting::within_region(context, push));
         };
         // A plan's blocks are left to their owners.
@@ -192,11 +192,8 @@ impl Hive {
         map: impl Fn(Range<usize>) -> V + Sync,
     ) -> Vec<Nodes<V>> {
         let (range, cut) = (shared.range(), split::Blocks::of(&shared.range(), blocks));
-        let size = LoopSize {
-            body: key,
-            indices: split::blocks(range.clone(), left.clone(), blocks.max(1)).len(),
-            sharing: Sharing::AsTheyCome,
-        };
+        let indices = split::blocks(range.clone(), left.clone(), blocks.max(1)).len();
+        let size = LoopSize { body: key, indices, sharing: Sharing::AsTheyCome };
         // The result is the same whichever bee runs a block. So if the workers have to be woken, those that are there
         // need not leave to a latecomer what is its part by `Static`.
         let must_wake = || as_they_come || self.shared.is_to_wake_for(bees.min(left.len()), size);
@@ -206,11 +203,11 @@ impl Hive {
             // The user's chunk lengths are numbers of indices, and this loop runs over blocks.
             shared.spec.schedule.in_units_of(range.len() / blocks.max(1))
         };
-        let work = shared.work(size.indices, |_| LoopKind::KnownBy(key, schedule.sharing()));
+        let work = shared.work(indices, |_| LoopKind::KnownBy(key, schedule.sharing()));
         let collect_nodes = move |shared: &Loop, bee: &Bee<'_>| {
             let mut nodes = Nodes::new();
             let map_block = |block| map(cut.get(block));
-            shared.run(None, &bee.context, &mut |numbers| block_tree::push_blocks(&mut nodes, numbers, op, map_block));
+            shared.run(None, &bee.context, &mut |numbers| nodes.push_blocks(numbers, op, map_block));
             nodes
         };
         let mut loop_over_blocks = Loop::new(left, schedule);

@@ -78,10 +78,7 @@ impl Hive {
             let mut before = sum_before(bee, &sums, op);
             // Second pass: replace the elements, block by block.
             for (block, sum) in own.zip(sums) {
-                let first = match scan {
-                    Scan::Inclusive => before,
-                    Scan::Exclusive => Some(before.unwrap_or(*identity)),
-                };
+                let first = before.or((scan == Scan::Exclusive).then_some(*identity));
                 scan_block(&mut parts.part_mut(bee, block), first, scan, op);
                 before = Some(before.map_or(sum, |before| op(before, sum)));
             }

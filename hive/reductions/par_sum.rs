@@ -53,8 +53,7 @@ impl Hive {
         self.par_reduce(0..x.len(), &Reduction::deterministic(nothing(), plus), |range| {
             let (x, y) = (x[range.clone()].chunks_exact(LANES), y[range].chunks_exact(LANES));
             let rest = x.remainder().iter().zip(y.remainder()).map(|(x, y)| *x * *y).sum();
-            let add =
-                |sums: [T; LANES], (x, y): (&[T], &[T])| array::from_fn(|lane| plus(sums[lane], x[lane] * y[lane]));
+            let add = |sums: [T; LANES], (x, y): (&[T], &[T])| array::from_fn(|i| plus(sums[i], x[i] * y[i]));
             x.zip(y).fold([nothing(); LANES], add).into_iter().chain([rest]).sum()
         })
     }

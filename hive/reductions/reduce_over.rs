@@ -51,9 +51,9 @@ impl Bee<'_> {
                 let own = split::block(0..blocks, self.id(), self.bees());
                 let cut = split::Blocks::of(&range, blocks);
                 if block_tree::is_large::<T>() {
-                    self.reduce_large(own, op, |i| map(cut.get(i)))
+                    self.sum_large(own, op, |i| map(cut.get(i)))
                 } else {
-                    self.reduce_small(own, op, |i| map(cut.get(i)))
+                    self.sum_small(own, op, |i| map(cut.get(i)))
                 }
             }
             // One contiguous block for each bee. A bee whose block is empty contributes nothing.
@@ -67,26 +67,20 @@ impl Bee<'_> {
     }
 
     /// Combines all blocks along the tree, on each bee. The calling bee computes the values of the blocks `own` by
-    /// `value`, and gets the other nodes from the other bees.
+    /// `leaf`, and gets the other nodes from the other bees.
     #[track_caller]
-    fn reduce_small<T>(&self, own: Range<usize>, op: &impl Fn(T, T) -> T, value: impl Fn(usize) -> T) -> Option<T>
-    where
-        T: Copy + Send + 'static,
-    {
+    fn sum_small<T: ByCopy>(&self, own: Range<usize>, op: &impl Fn(T, T) -> T, leaf: impl Fn(usize) -> T) -> Option<T> {
         let mut nodes = Nodes::new();
-        block_tree::push_blocks(&mut nodes, own, op, value);
+        nodes.push_blocks(own, op, leaf);
         self.nodes_of_all(nodes.as_slice(), op, |value| *value).unwrap_or(nodes).combine(op)
     }
 
-    /// The same as `reduce_small`, for values that are too large to have many of them on the stack.
+    /// The same as `sum_small`, for values that are too large to have many of them on the stack.
     #[track_caller]
-    fn reduce_large<T>(&self, own: Range<usize>, op: &impl Fn(T, T) -> T, value: impl Fn(usize) -> T) -> Option<T>
-    where
-        T: Copy + Send + 'static,
-    {
+    fn sum_large<T: ByCopy>(&self, own: Range<usize>, op: &impl Fn(T, T) -> T, leaf: impl Fn(usize) -> T) -> Option<T> {
         let op = &block_tree::boxed(op);
         let mut nodes = Nodes::new();
-        block_tree::push_blocks(&mut nodes, own, op, |block| Box::new(value(block)));
+        nodes.push_blocks(own, op, |block| Box::new(leaf(block)));
         // What a bee shows to the others must lie in one piece and must not contain boxes that it owns.
         let own: Vec<Node<T>> = nodes.as_slice().iter().map(|node| node.map(|value| **value)).collect();
         self.nodes_of_all(&own, op, |value| Box::new(*value)).unwrap_or(nodes).combine(op).map(|value| *value)
@@ -96,7 +90,7 @@ impl Bee<'_> {
     /// its own. None in a team of one bee, and where the barrier is broken in a destructor that must not panic: then
     /// there are only the own nodes to combine.
     #[track_caller]
-    fn nodes_of_all<T: Copy + Send + 'static, V>(
+    fn nodes_of_all<T: ByCopy, V>(
         &self,
         own: &[Node<T>],
         op: &impl Fn(V, V) -> V,

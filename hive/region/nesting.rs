@@ -248,9 +248,8 @@ pub(crate) fn is_inside_loop() -> bool {
 /// A worker of any hive is always waited for. All that it does happens inside a task frame with its number, which is
 /// above 0.
 pub(crate) fn is_waited_for_elsewhere(team: &Team) -> bool {
-    let is_queen_of_team =
-        |role: Role<'_>| role.task_context().is_some_and(|context| context.id == 0 && ptr::eq(context.team, team));
-    any_role(|role| role.is_waited_for() && !is_queen_of_team(role))
+    let is_queen = |role: Role<'_>| role.task_context().is_some_and(|it| it.id == 0 && ptr::eq(it.team, team));
+    any_role(|role| role.is_waited_for() && !is_queen(role))
 }
 
 /// Calls `use_it` with the team and the number that the calling thread has in the innermost region or task, or with the

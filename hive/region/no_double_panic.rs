@@ -72,16 +72,12 @@ impl<T, const IS_QUIET: bool> Drop for NoDoublePanic<T, IS_QUIET> {
     }
 }
 
-/// Combines `value` with the sum of the values before it, if there are both.
+/// Combines the value `new` with the sum of the values before it, if there are both.
 #[inline(always)]
-pub(crate) fn add_to<T>(
-    sum: &mut Option<NoDoublePanic<T>>,
-    value: Option<NoDoublePanic<T>>,
-    mut op: impl FnMut(T, T) -> T,
-) {
-    *sum = match (sum.take(), value) {
-        (Some(sum), Some(value)) => Some(NoDoublePanic::new(op(sum.into_inner(), value.into_inner()))),
-        (sum, value) => sum.or(value),
+pub(crate) fn add_to<T>(sum: &mut Option<NoDoublePanic<T>>, new: Option<NoDoublePanic<T>>, op: impl FnOnce(T, T) -> T) {
+    *sum = match (sum.take(), new) {
+        (Some(sum), Some(new)) => Some(NoDoublePanic::new(op(sum.into_inner(), new.into_inner()))),
+        (sum, new) => sum.or(new),
     };
 }
 

@@ -75,11 +75,6 @@ pub(crate) struct Phase(u64);
 impl Phase {
     const BITS: u32 = 64 - BorrowWord::PHASE_SHIFT;
 
-    pub(crate) fn of(bee: &Bee<'_>) -> Self {
-        let key = if bee.context.bees == 1 { 0 } else { bee.context.phase_key() };
-        Self(key & ((1 << Self::BITS) - 1))
-    }
-
     /// Whether both are the same phase of a region with several bees.
     fn is_same(self, other: Self) -> bool {
         self.0 != 0 && self == other
@@ -101,8 +96,9 @@ impl Borrower {
     /// The bee, for part number `part`.
     #[inline(always)]
     pub(crate) fn of(bee: &Bee<'_>, part: usize) -> Self {
-        let barriers = bee.context.barriers_passed();
-        Self { phase: Phase::of(bee), barriers, bee: bee.context.id, is_own: part == bee.id() }
+        let key = if bee.context.bees == 1 { 0 } else { bee.context.phase_key() };
+        let (phase, barriers) = (Phase(key & ((1 << Phase::BITS) - 1)), bee.context.barriers_passed());
+        Self { phase, barriers, bee: bee.context.id, is_own: part == bee.id() }
     }
 
     /// Whoever has all parts, outside of regions.
@@ -145,20 +141,9 @@ impl BorrowError {
 /// What is the matter with the part, in words that follow its name.
 impl fmt::Display for BorrowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Self::BeingWritten(holder) | Self::BeingRead(holder) = self {
-            let is_read = matches!(self, Self::BeingRead(_));
-            f.write_str(if is_read { "is being read" } else { "is being written to" })?;
-            return f.write_str(match holder {
-                Holder::Others => "",
-                Holder::Itself => ", by this bee itself: drop the guard that it has before it borrows the part again",
-                Holder::ItselfBeforeBarrier => {
-                    ", by this bee itself since before the last barrier: a guard must not live on past a barrier, \
-                     such as the one at the end of `for_range`, if its part is borrowed in another way after it"
-                }
-            });
-        }
         f.write_str(match self {
-            Self::BeingWritten(_) | Self::BeingRead(_) => "",
+            Self::BeingWritten(_) => "is being written to",
+            Self::BeingRead(_) => "is being read",
             Self::WrittenThisPhase => {
                 "has been written to since the last barrier: there has to be one between writing and reading (a signal \
                  is none)"
@@ -169,6 +154,15 @@ impl fmt::Display for BorrowError {
             Self::TooManyReaders => {
                 "has as many readers as can be counted, 1048575; \
                  each guard that was forgotten and not dropped counts as a reader for ever"
+            }
+        })?;
+        let (Self::BeingWritten(holder) | Self::BeingRead(holder)) = self else { return Ok(()) };
+        f.write_str(match holder {
+            Holder::Others => "",
+            Holder::Itself => ", by this bee itself: drop the guard that it has before it borrows the part again",
+            Holder::ItselfBeforeBarrier => {
+                ", by this bee itself since before the last barrier: a guard must not live on past a barrier, \
+                 such as the one at the end of `for_range`, if its part is borrowed in another way after it"
             }
         })
     }
@@ -181,6 +175,10 @@ pub(crate) struct BorrowState {
     last_bee: AtomicU32,
 }
 
+/// What a part is borrowed for.
+pub(crate) const WRITE: bool = true;
+pub(crate) const READ: bool = false;
+
 /// Not a bee's number.
 const NOBODY: u32 = u32::MAX;
 
@@ -191,46 +189,42 @@ impl Default for BorrowState {
 }
 
 impl BorrowState {
-    /// Borrows the part for writing. Allowed if nobody has it borrowed, and it has not been read in this phase; if the
-    /// bee borrows its own part, not by others.
+    /// What a state becomes if the part is borrowed for writing. Allowed if nobody has it borrowed, and it has not been
+    /// read in this phase; if the bee borrows its own part, not by others.
     #[inline]
-    pub(crate) fn try_write(&self, by: Borrower) -> Result<(), BorrowError> {
-        self.try_borrow(by, |word| match word {
+    fn written(&self, word: BorrowWord, by: Borrower) -> Result<BorrowWord, BorrowError> {
+        match word {
             _ if word.count() > 0 && word.is_write() => Err(BorrowError::BeingWritten(self.holder(word, by))),
             _ if word.count() > 0 => Err(BorrowError::BeingRead(self.holder(word, by))),
             _ if !word.phase().is_same(by.phase) => Ok(BorrowWord::written(by.phase, false)),
             _ if word.is_read_by_others() || word.is_read_by_own() && !by.is_own => Err(BorrowError::ReadThisPhase),
             _ => Ok(BorrowWord::written(by.phase, word.is_read_by_own())),
-        })
+        }
     }
 
-    /// Borrows the part for reading. Allowed if nobody has it borrowed for writing, and it has not been written to in
-    /// this phase, not even by the same bee: the word does not say who wrote.
+    /// What a state becomes if the part is borrowed for reading. Allowed if nobody has it borrowed for writing, and it
+    /// has not been written to in this phase, not even by the same bee: the word does not say who wrote.
     #[inline]
-    pub(crate) fn try_read(&self, by: Borrower) -> Result<(), BorrowError> {
-        self.try_borrow(by, |word| match word {
-            _ if word.count() == 0 && word.is_write() && word.phase().is_same(by.phase) => {
-                Err(BorrowError::WrittenThisPhase)
-            }
+    fn read(&self, word: BorrowWord, by: Borrower) -> Result<BorrowWord, BorrowError> {
+        let is_same_phase = word.phase().is_same(by.phase);
+        match word.count() {
+            0 if word.is_write() && is_same_phase => Err(BorrowError::WrittenThisPhase),
             // The first reader of this phase.
-            _ if word.count() == 0 && !word.phase().is_same(by.phase) => Ok(BorrowWord::read(by.phase, !by.is_own, 1)),
-            _ if word.count() > 0 && word.is_write() => Err(BorrowError::BeingWritten(self.holder(word, by))),
-            _ if word.count() == BorrowWord::COUNT_MASK => Err(BorrowError::TooManyReaders),
-            _ => Ok(BorrowWord::read(by.phase, !by.is_own || word.is_read_by_others(), word.count() + 1)),
-        })
+            0 if !is_same_phase => Ok(BorrowWord::read(by.phase, !by.is_own, 1)),
+            1.. if word.is_write() => Err(BorrowError::BeingWritten(self.holder(word, by))),
+            BorrowWord::COUNT_MASK => Err(BorrowError::TooManyReaders),
+            count => Ok(BorrowWord::read(by.phase, !by.is_own || word.is_read_by_others(), count + 1)),
+        }
     }
 
-    /// Replaces the state by what `next` returns for it, or fails with its error.
+    /// Borrows the part, to [`WRITE`] or to [`READ`].
     #[inline]
-    fn try_borrow(
-        &self,
-        by: Borrower,
-        next: impl Fn(BorrowWord) -> Result<BorrowWord, BorrowError>,
-    ) -> Result<(), BorrowError> {
+    pub(crate) fn try_borrow<const WRITES: bool>(&self, by: Borrower) -> Result<(), BorrowError> {
         // Relaxed: only an attempt. The exchange below fails if the state has changed since.
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
-            let new = next(BorrowWord(word))?;
+            let old = BorrowWord(word);
+            let new = if WRITES { self.written(old, by)? } else { self.read(old, by)? };
             // Acquire on success: pairs with the Release in `release`; what all earlier borrowers did to the part has
             // happened. That holds for each of several readers, since the changes after its release are
             // read-modify-writes too and continue its release sequence; and a writer has acquired what was before it.
@@ -341,72 +335,80 @@ mod tests {
     #[test]
     fn one_writes_or_several_read() {
         let (state, own, other) = (BorrowState::default(), by(0, true), by(0, false));
-        assert_eq!(state.try_write(other), Ok(()));
+        assert_eq!(state.try_borrow::<WRITE>(other), Ok(()));
         assert_eq!(
-            (state.try_write(own), state.try_read(other)),
+            (state.try_borrow::<WRITE>(own), state.try_borrow::<READ>(other)),
             (Err(BorrowError::BeingWritten(Holder::Others)), Err(BorrowError::BeingWritten(Holder::Others)))
         );
         state.release();
         assert_eq!(
-            (state.try_read(other), state.try_read(own), state.try_write(own)),
+            (state.try_borrow::<READ>(other), state.try_borrow::<READ>(own), state.try_borrow::<WRITE>(own)),
             (Ok(()), Ok(()), Err(BorrowError::BeingRead(Holder::Others)))
         );
         state.release();
-        assert_eq!(state.try_write(own), Err(BorrowError::BeingRead(Holder::Others)), "its name went with the other");
+        assert_eq!(
+            state.try_borrow::<WRITE>(own),
+            Err(BorrowError::BeingRead(Holder::Others)),
+            "its name went with the other"
+        );
         state.release();
-        assert_eq!(state.try_write(other), Ok(()));
+        assert_eq!(state.try_borrow::<WRITE>(other), Ok(()));
     }
 
     #[test]
     fn a_guard_that_has_outlived_a_barrier_is_told_from_others() {
         let state = BorrowState::default();
-        assert_eq!(state.try_read(by(5, false)), Ok(()));
-        assert_eq!(state.try_write(by(6, true)), Err(BorrowError::BeingRead(Holder::Others)));
-        let error = state.try_write(by(6, false)).unwrap_err();
+        assert_eq!(state.try_borrow::<READ>(by(5, false)), Ok(()));
+        assert_eq!(state.try_borrow::<WRITE>(by(6, true)), Err(BorrowError::BeingRead(Holder::Others)));
+        let error = state.try_borrow::<WRITE>(by(6, false)).unwrap_err();
         assert_eq!(error, BorrowError::BeingRead(Holder::ItselfBeforeBarrier));
         assert!(error.to_string().starts_with("is being read, by this bee itself since before the last barrier"));
         // Of a region before, or of another team, a bee of the same number may have it.
-        assert_eq!(state.try_write(by(7, false)), Err(BorrowError::BeingRead(Holder::Others)));
-        assert_eq!(state.try_write(by(0, false)), Err(BorrowError::BeingRead(Holder::Others)));
-        assert_eq!(state.try_write(by(5, false)), Err(BorrowError::BeingRead(Holder::Itself)));
+        assert_eq!(state.try_borrow::<WRITE>(by(7, false)), Err(BorrowError::BeingRead(Holder::Others)));
+        assert_eq!(state.try_borrow::<WRITE>(by(0, false)), Err(BorrowError::BeingRead(Holder::Others)));
+        assert_eq!(state.try_borrow::<WRITE>(by(5, false)), Err(BorrowError::BeingRead(Holder::Itself)));
     }
 
     #[test]
     fn in_one_phase_a_part_is_written_or_read() {
         let state = BorrowState::default();
-        assert_eq!(state.try_write(by(5, false)), Ok(()));
+        assert_eq!(state.try_borrow::<WRITE>(by(5, false)), Ok(()));
         state.release();
-        assert_eq!(state.try_read(by(5, false)), Err(BorrowError::WrittenThisPhase));
-        assert_eq!(state.try_write(by(5, false)), Ok(()), "again by the same");
+        assert_eq!(state.try_borrow::<READ>(by(5, false)), Err(BorrowError::WrittenThisPhase));
+        assert_eq!(state.try_borrow::<WRITE>(by(5, false)), Ok(()), "again by the same");
         state.release();
-        assert_eq!(state.try_read(by(6, false)), Ok(()));
+        assert_eq!(state.try_borrow::<READ>(by(6, false)), Ok(()));
         state.release();
-        assert_eq!(state.try_write(by(6, false)), Err(BorrowError::ReadThisPhase));
-        assert_eq!(state.try_write(by(7, false)), Ok(()));
+        assert_eq!(state.try_borrow::<WRITE>(by(6, false)), Err(BorrowError::ReadThisPhase));
+        assert_eq!(state.try_borrow::<WRITE>(by(7, false)), Ok(()));
     }
 
     #[test]
     fn what_only_its_bee_has_read_it_may_write_to() {
         let (state, phase) = (BorrowState::default(), 5);
-        assert_eq!(state.try_read(by(phase, true)), Ok(()));
-        assert_eq!(state.try_write(by(phase, true)), Err(BorrowError::BeingRead(Holder::Itself)));
+        assert_eq!(state.try_borrow::<READ>(by(phase, true)), Ok(()));
+        assert_eq!(state.try_borrow::<WRITE>(by(phase, true)), Err(BorrowError::BeingRead(Holder::Itself)));
         state.release();
-        assert_eq!(state.try_write(by(phase, false)), Err(BorrowError::ReadThisPhase), "another bee");
-        assert_eq!(state.try_write(by(phase, true)), Ok(()));
+        assert_eq!(state.try_borrow::<WRITE>(by(phase, false)), Err(BorrowError::ReadThisPhase), "another bee");
+        assert_eq!(state.try_borrow::<WRITE>(by(phase, true)), Ok(()));
         state.release();
-        assert_eq!(state.try_read(by(phase, false)), Err(BorrowError::WrittenThisPhase));
-        assert_eq!(state.try_write(by(phase, false)), Err(BorrowError::ReadThisPhase), "its bee has read it before");
-        assert_eq!(state.try_write(by(phase, true)), Ok(()), "again");
+        assert_eq!(state.try_borrow::<READ>(by(phase, false)), Err(BorrowError::WrittenThisPhase));
+        assert_eq!(
+            state.try_borrow::<WRITE>(by(phase, false)),
+            Err(BorrowError::ReadThisPhase),
+            "its bee has read it before"
+        );
+        assert_eq!(state.try_borrow::<WRITE>(by(phase, true)), Ok(()), "again");
         state.release();
-        assert_eq!(state.try_write(by(phase, false)), Err(BorrowError::ReadThisPhase), "and before that");
+        assert_eq!(state.try_borrow::<WRITE>(by(phase, false)), Err(BorrowError::ReadThisPhase), "and before that");
         // In the next phase another bee reads it, before the own bee does and after it.
         for others_first in [true, false] {
             let phase = 6 + u64::from(others_first);
             for is_own in [!others_first, others_first] {
-                assert_eq!(state.try_read(by(phase, is_own)), Ok(()));
+                assert_eq!(state.try_borrow::<READ>(by(phase, is_own)), Ok(()));
                 state.release();
             }
-            assert_eq!(state.try_write(by(phase, true)), Err(BorrowError::ReadThisPhase));
+            assert_eq!(state.try_borrow::<WRITE>(by(phase, true)), Err(BorrowError::ReadThisPhase));
         }
     }
 
@@ -414,7 +416,7 @@ mod tests {
     fn readers_are_counted_up_to_what_there_is_room_for() {
         assert!(BorrowWord::COUNT_MASK >= 16 * u64::from(MAX_BEES));
         let state = BorrowState::default();
-        assert!((0..BorrowWord::COUNT_MASK).all(|_| state.try_read(by(1, false)).is_ok()));
-        assert_eq!(state.try_read(by(1, false)), Err(BorrowError::TooManyReaders));
+        assert!((0..BorrowWord::COUNT_MASK).all(|_| state.try_borrow::<READ>(by(1, false)).is_ok()));
+        assert_eq!(state.try_borrow::<READ>(by(1, false)), Err(BorrowError::TooManyReaders));
     }
 }

@@ -4,6 +4,7 @@
 
 #![expect(unsafe_code, reason = "hands out parts of slices, which a loop deals out once each")]
 
+use std::convert::identity;
 use std::ops::Range;
 
 use crate::loops::slice_schedule::SliceSchedule;
@@ -82,6 +83,11 @@ impl<'a, T> Rows<'a, T> {
         count_rows(data.len(), width);
         Self { data, width }
     }
+
+    /// `data` as rows of one element.
+    fn single(data: &'a mut [T]) -> Self {
+        Self { data, width: 1 }
+    }
 }
 
 /// What a loop writes to at once: a tuple of two to eight, each a `&mut` slice, vector, array or [`NumaVec`], or
@@ -98,14 +104,7 @@ pub trait MutSlices: Slices {}
 #[diagnostic::do_not_recommend]
 impl<S: Slices> MutSlices for S {}
 
-/// Something that has a slice to write to. Programs cannot name this trait and the next two, and so not add to them.
-pub trait SliceLike {
-    type Item: Send;
-
-    fn slice(&mut self) -> &mut [Self::Item];
-}
-
-/// The rows of one slice.
+/// The rows of one slice. Programs cannot name this trait and the next one, and so not add to them.
 #[diagnostic::on_unimplemented(
     message = "what a loop writes to is a `&mut` slice, vector, array or `NumaVec`, or `Rows`, not a `{Self}`",
     note = "what the body only reads it captures and indexes by its range: `&x[range]`"
@@ -150,50 +149,33 @@ pub trait Slices {
     unsafe fn part(pointers: &Self::Pointers, rows: Range<usize>) -> Self::Part;
 }
 
-macro_rules! slice_like {
-    ($($like:ty $(, $len:ident)?;)*) => {
-        $(impl<T: Send $(, const $len: usize)?> SliceLike for $like {
+macro_rules! mut_rows {
+    ($($slice:ty $(, $len:ident)? => $into_rows:expr;)*) => {
+        $(impl<'a, T: Send $(, const $len: usize)?> MutRows for $slice {
             type Item = T;
+            type Part = &'a mut [T];
 
-            fn slice(&mut self) -> &mut [T] {
-                self
+            fn into_rows(self) -> (RowsPtr<T>, usize) {
+                let Rows { data, width } = $into_rows(self);
+                (RowsPtr::new(data, width), data.len() / width)
+            }
+
+            #[inline(always)]
+            unsafe fn part(pointer: &RowsPtr<T>, rows: Range<usize>) -> &'a mut [T] {
+                // SAFETY: the caller promises that the slice has the rows, and that nobody else gets them. `into_rows`
+                // has taken the mutable borrow, so they are nobody else's for that long.
+                unsafe { pointer.rows_mut(rows) }
             }
         })*
     };
 }
 
-slice_like!([T]; Vec<T>; NumaVec<T>; [T; N], N;);
-
-impl<'a, V: SliceLike + ?Sized> MutRows for &'a mut V {
-    type Item = V::Item;
-    type Part = &'a mut [V::Item];
-
-    fn into_rows(self) -> (RowsPtr<V::Item>, usize) {
-        let slice = self.slice();
-        (RowsPtr::new(slice, 1), slice.len())
-    }
-
-    #[inline(always)]
-    unsafe fn part(pointer: &RowsPtr<V::Item>, rows: Range<usize>) -> &'a mut [V::Item] {
-        // SAFETY: the caller promises that the slice has the rows, and that nobody else gets them. `into_rows` has
-        // taken the mutable borrow, so they are nobody else's for that long.
-        unsafe { pointer.rows_mut(rows) }
-    }
-}
-
-impl<'a, T: Send> MutRows for Rows<'a, T> {
-    type Item = T;
-    type Part = &'a mut [T];
-
-    fn into_rows(self) -> (RowsPtr<T>, usize) {
-        (RowsPtr::new(self.data, self.width), self.data.len() / self.width)
-    }
-
-    #[inline(always)]
-    unsafe fn part(pointer: &RowsPtr<T>, rows: Range<usize>) -> &'a mut [T] {
-        // SAFETY: as above.
-        unsafe { pointer.rows_mut(rows) }
-    }
+mut_rows! {
+    &'a mut [T] => Rows::single;
+    &'a mut Vec<T> => Rows::single;
+    &'a mut NumaVec<T> => Rows::single;
+    &'a mut [T; N], N => Rows::single;
+    Rows<'a, T> => identity;
 }
 
 macro_rules! slices {
@@ -280,7 +262,7 @@ impl Hive {
     {
         let body = NoDoublePanic::new(body);
         let work = schedule.loop_over(count_rows(data.len(), width));
-        let (slice, body) = (RowsPtr::new(data, width), body.into_inner());
+        let slice = RowsPtr::new(data, width);
         self.run_weighted(work, width, move |rows, bee| {
             // SAFETY: `loop_over` has made sure that the loop passes only rows below their number, so the slice has
             // them. The slice stays borrowed, since `run_weighted` returns only after all bees are done. And the loop
@@ -321,7 +303,6 @@ impl Hive {
         let len = lengths[0];
         assert!(lengths.iter().all(|other| *other == len), "different numbers of elements, or of rows: {lengths:?}");
         let work = schedule.loop_over(len);
-        let body = body.into_inner();
         self.run_weighted(work, width, move |range, bee| {
             // SAFETY: `loop_over` has made sure that the loop passes only indices below `len`, the number of rows of
             // each slice. The loop runs each index at most once.

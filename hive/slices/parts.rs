@@ -10,7 +10,7 @@ use std::{fmt, ptr};
 use crate::memory::plan::Plan;
 use crate::region::bee::Bee;
 use crate::region::split;
-use crate::slices::borrow::{BorrowError, BorrowState, BorrowStates, Borrower, PartsGuard};
+use crate::slices::borrow::{BorrowError, BorrowStates, Borrower, PartsGuard, READ, WRITE};
 use crate::slices::count_rows;
 use crate::slices::guard::{Guard, PartMut, PartRef};
 
@@ -299,10 +299,10 @@ impl<'d, T> Parts<'d, T> {
     #[inline]
     #[track_caller]
     pub fn parts_mut(&self, bee: &Bee<'_>, parts: Range<usize>) -> PartMut<'_, T> {
-        let (range, guard) = self.borrow(bee, parts, BorrowState::try_write);
-        // SAFETY: the range lies in the slice, which is mutably borrowed for 'd. Until the guard gives the borrow back,
-        // nobody else has these parts, and parts do not overlap. If they could not be borrowed, the range is empty.
-        unsafe { Guard::new(self.elements(range), guard) }
+        let (elements, guard) = self.borrow::<WRITE>(bee, parts);
+        // SAFETY: the elements lie in the slice, which is mutably borrowed for 'd. Until the guard gives the borrow
+        // back, nobody else has these parts, and parts do not overlap. If they could not be borrowed, these are none.
+        unsafe { Guard::new(elements, guard) }
     }
 
     /// Borrows part number `part`, a neighbour's or the bee's own, for reading.
@@ -370,10 +370,10 @@ impl<'d, T> Parts<'d, T> {
     #[inline]
     #[track_caller]
     pub fn parts(&self, bee: &Bee<'_>, parts: Range<usize>) -> PartRef<'_, T> {
-        let (range, guard) = self.borrow(bee, parts, BorrowState::try_read);
+        let (elements, guard) = self.borrow::<READ>(bee, parts);
         // SAFETY: as in `parts_mut`, except that others may also have the parts borrowed for reading; nobody has them
         // for writing.
-        unsafe { Guard::new(self.elements(range), guard) }
+        unsafe { Guard::new(elements, guard) }
     }
 
     /// Borrows all parts for reading, as one slice: what all bees have written before the last barrier.
@@ -411,34 +411,23 @@ impl<'d, T> Parts<'d, T> {
         self.parts(bee, 0..self.count())
     }
 
-    /// A pointer to these elements.
-    #[inline(always)]
-    fn elements(&self, range: Range<usize>) -> *mut [T] {
-        ptr::slice_from_raw_parts_mut(self.data.wrapping_add(range.start), range.len())
-    }
-
-    /// Borrows these parts by `acquire`. Returns their indices, and a guard that gives them back when it is dropped. If
-    /// one of them cannot be borrowed, panics; in a destructor that must not panic, returns no indices instead.
+    /// Borrows these parts. Returns a pointer to their elements, and a guard that gives them back when it is dropped.
+    /// If one of them cannot be borrowed, panics; in a destructor that must not panic, returns no elements instead.
     #[inline]
     #[track_caller]
-    fn borrow(
-        &self,
-        bee: &Bee<'_>,
-        parts: Range<usize>,
-        acquire: impl Fn(&BorrowState, Borrower) -> Result<(), BorrowError>,
-    ) -> (Range<usize>, PartsGuard<'_>) {
-        let Range { start, end } = parts;
-        let count = self.count();
+    fn borrow<const WRITES: bool>(&self, bee: &Bee<'_>, parts: Range<usize>) -> (*mut [T], PartsGuard<'_>) {
+        let (Range { start, end }, count) = (parts, self.count());
         assert!(start <= end && end <= count, "there are no parts {start}..{end}: their numbers are below {count}");
         let mut guard = PartsGuard { borrows: &self.borrows, parts: start..start };
         for part in start..end {
-            if let Err(error) = acquire(self.borrows.of(part), Borrower::of(bee, part)) {
+            if let Err(error) = self.borrows.of(part).try_borrow::<WRITES>(Borrower::of(bee, part)) {
                 report_refusal(error, part, bee);
-                return (0..0, guard);
+                return (&mut [], guard);
             }
             guard.parts.end = part + 1;
         }
-        (self.cuts[start]..self.cuts[end], guard)
+        let (first, len) = (self.cuts[start], self.cuts[end] - self.cuts[start]);
+        (ptr::slice_from_raw_parts_mut(self.data.wrapping_add(first), len), guard)
     }
 }
 

@@ -9,7 +9,7 @@ use std::fmt;
 use crossbeam_utils::CachePadded;
 
 use crate::region::bee::Bee;
-use crate::slices::borrow::{BorrowError, BorrowGuard, BorrowState, Borrower};
+use crate::slices::borrow::{BorrowError, BorrowGuard, BorrowState, Borrower, READ, WRITE};
 use crate::slices::guard::{Guard, PerBeeMut, PerBeeRef};
 
 /// A value for each bee of a team, each in cache lines of its own: scratch space, counters, partial results. In a
@@ -80,9 +80,8 @@ impl<T> PerBee<T> {
     /// });
     /// ```
     pub fn new(bees: usize, mut init: impl FnMut(usize) -> T) -> Self {
-        let make_value =
-            |bee| CachePadded::new(OwnValue { borrow: BorrowState::default(), value: UnsafeCell::new(init(bee)) });
-        Self { values: (0..bees).map(make_value).collect() }
+        let own_value = |bee| OwnValue { borrow: BorrowState::default(), value: UnsafeCell::new(init(bee)) };
+        Self { values: (0..bees).map(own_value).map(CachePadded::new).collect() }
     }
 
     /// Borrows the calling bee's own value, until the returned guard is dropped.
@@ -104,26 +103,20 @@ impl<T> PerBee<T> {
     #[inline]
     #[track_caller]
     pub fn get(&self, bee: &Bee<'_>) -> PerBeeMut<'_, T> {
-        let (value, guard) = self.borrow(bee, bee.id(), BorrowState::try_write);
+        let (value, guard) = self.borrow::<WRITE>(bee, bee.id());
         // SAFETY: the value lives as long as `self` is borrowed, and until the guard gives it back, nobody else has it.
         unsafe { Guard::new(value, guard) }
     }
 
-    /// Borrows the value of bee `id` by `acquire`. Returns a pointer to it, and a guard that gives it back when it is
-    /// dropped.
+    /// Borrows the value of bee `id`. Returns a pointer to it, and a guard that gives it back when it is dropped.
     #[inline]
     #[track_caller]
-    fn borrow(
-        &self,
-        bee: &Bee<'_>,
-        id: usize,
-        acquire: impl Fn(&BorrowState, Borrower) -> Result<(), BorrowError>,
-    ) -> (*mut T, BorrowGuard<'_>) {
+    fn borrow<const WRITES: bool>(&self, bee: &Bee<'_>, id: usize) -> (*mut T, BorrowGuard<'_>) {
         let Some(OwnValue { borrow: state, value }) = self.values.get(id).map(|own| &**own) else {
             panic!("there are values for {} bees, and none for bee {id}", self.values.len());
         };
-        if let Err(error) = acquire(state, Borrower::of(bee, id)) {
-            refuse_in_phase(bee, id, error, |by| acquire(state, by));
+        if let Err(error) = state.try_borrow::<WRITES>(Borrower::of(bee, id)) {
+            refuse_in_phase::<WRITES>(bee, id, error, state);
         }
         (value.get(), BorrowGuard(state))
     }
@@ -155,7 +148,7 @@ impl<T> PerBee<T> {
     where
         T: Sync,
     {
-        let (value, guard) = self.borrow(bee, id, BorrowState::try_read);
+        let (value, guard) = self.borrow::<READ>(bee, id);
         // SAFETY: as in `get`, except that others may also read the value, which `T: Sync` allows; nobody has it for
         // writing.
         unsafe { Guard::new(value, guard) }
@@ -180,7 +173,7 @@ impl<T> PerBee<T> {
         T: Sync,
     {
         self.values.iter().enumerate().map(|(id, own)| {
-            own.borrow.try_read(Borrower::OUTSIDE).unwrap_or_else(|error| refuse(id, error));
+            own.borrow.try_borrow::<READ>(Borrower::OUTSIDE).unwrap_or_else(|error| refuse(id, error));
             // SAFETY: as in `of`.
             unsafe { Guard::new(own.value.get(), BorrowGuard(&own.borrow)) }
         })
@@ -223,18 +216,13 @@ impl<T: fmt::Debug> fmt::Debug for PerBee<T> {
 /// do not end there.
 #[cold]
 #[track_caller]
-fn refuse_in_phase(
-    bee: &Bee<'_>,
-    id: usize,
-    error: BorrowError,
-    borrow: impl FnOnce(Borrower) -> Result<(), BorrowError>,
-) {
+fn refuse_in_phase<const WRITES: bool>(bee: &Bee<'_>, id: usize, error: BorrowError, state: &BorrowState) {
     let is_lent = error.is_held() || error == BorrowError::TooManyReaders;
     if is_lent || bee.context.may_unwind() {
         refuse(id, error);
     }
     bee.context.panic_or_fail(format_args!("the value of bee {id} is borrowed without a barrier"));
-    if let Err(error) = borrow(Borrower::OUTSIDE) {
+    if let Err(error) = state.try_borrow::<WRITES>(Borrower::OUTSIDE) {
         refuse(id, error);
     }
 }

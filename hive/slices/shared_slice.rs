@@ -37,8 +37,7 @@ use crate::region::bee::Bee;
 /// assert!((0..1000).all(|i| inverse[permutation[i]] == i));
 /// ```
 pub struct SharedSlice<'d, T> {
-    data: *mut T,
-    len: usize,
+    data: *mut [T],
     /// For each element who has scattered to it, in which phase; made by the first `scatter`.
     writers: OnceLock<Box<[AtomicU64]>>,
     /// It stands for a mutable borrow of the slice.
@@ -77,7 +76,7 @@ pub trait AtomicWord: Copy + Send + 'static {
 }
 
 macro_rules! words {
-    ($($word:ty as $atomic:ident by $to:expr, $from:expr;)*) => {$(
+    ($($($word:ty as $atomic:ident),* by $to:expr, $from:expr;)*) => {$($(
         impl AtomicWord for $word {
             #[inline(always)]
             unsafe fn load(word: *mut Self) -> Self {
@@ -97,27 +96,19 @@ macro_rules! words {
                 word.store($to(value), Ordering::Relaxed);
             }
         }
-    )*};
+    )*)*};
 }
 
 words! {
-    bool as AtomicBool by |x| x, |x| x;
-    u8 as AtomicU8 by |x| x, |x| x;
-    i8 as AtomicI8 by |x| x, |x| x;
-    u16 as AtomicU16 by |x| x, |x| x;
-    i16 as AtomicI16 by |x| x, |x| x;
-    u32 as AtomicU32 by |x| x, |x| x;
-    i32 as AtomicI32 by |x| x, |x| x;
-    usize as AtomicUsize by |x| x, |x| x;
-    isize as AtomicIsize by |x| x, |x| x;
+    bool as AtomicBool, u8 as AtomicU8, i8 as AtomicI8, u16 as AtomicU16, i16 as AtomicI16, u32 as AtomicU32,
+    i32 as AtomicI32, usize as AtomicUsize, isize as AtomicIsize by |x| x, |x| x;
     f32 as AtomicU32 by f32::to_bits, f32::from_bits;
 }
 
 // Elsewhere an atomic word of 64 bits may have to be aligned better than a plain one.
 #[cfg(target_pointer_width = "64")]
 words! {
-    u64 as AtomicU64 by |x| x, |x| x;
-    i64 as AtomicI64 by |x| x, |x| x;
+    u64 as AtomicU64, i64 as AtomicI64 by |x| x, |x| x;
     f64 as AtomicU64 by f64::to_bits, f64::from_bits;
 }
 
@@ -129,17 +120,17 @@ unsafe impl<T: Word> Send for SharedSlice<'_, T> {}
 impl<'d, T: Word> SharedSlice<'d, T> {
     /// Shares `data` until the result is dropped.
     pub fn new(data: &'d mut [T]) -> Self {
-        Self { data: data.as_mut_ptr(), len: data.len(), writers: OnceLock::new(), slice: PhantomData }
+        Self { data, writers: OnceLock::new(), slice: PhantomData }
     }
 
     /// The number of elements.
     pub fn len(&self) -> usize {
-        self.len
+        self.data.len()
     }
 
     /// Whether there is no element.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.data.is_empty()
     }
 
     /// The element at `index`, whoever writes to it meanwhile: [`gather`](Self::gather) checks that nobody does.
@@ -225,10 +216,10 @@ impl<'d, T: Word> SharedSlice<'d, T> {
     #[track_caller]
     fn check_writer(&self, bee: &Bee<'_>, index: usize, does: &str, look: impl Fn(&AtomicU64, u64) -> u64) {
         const BEE_BITS: u32 = 16;
-        if bee.bees() == 1 || index >= self.len {
+        if bee.bees() == 1 || index >= self.data.len() {
             return;
         }
-        let writers = self.writers.get_or_init(|| (0..self.len).map(|_| AtomicU64::new(0)).collect());
+        let writers = self.writers.get_or_init(|| (0..self.data.len()).map(|_| AtomicU64::new(0)).collect());
         let own = bee.context.phase_key() << BEE_BITS | (bee.id() as u64 & 0xffff);
         let other = look(&writers[index], own);
         if other != own && other >> BEE_BITS == own >> BEE_BITS {
@@ -244,13 +235,13 @@ impl<'d, T: Word> SharedSlice<'d, T> {
     #[inline(always)]
     #[track_caller]
     fn element(&self, index: usize) -> *mut T {
-        assert!(index < self.len, "there is no element {index}: the slice has {}", self.len);
-        self.data.wrapping_add(index)
+        assert!(index < self.data.len(), "there is no element {index}: the slice has {}", self.data.len());
+        self.data.cast::<T>().wrapping_add(index)
     }
 }
 
 impl<T> fmt::Debug for SharedSlice<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SharedSlice of {} elements", self.len)
+        write!(f, "SharedSlice of {} elements", self.data.len())
     }
 }

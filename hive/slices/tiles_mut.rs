@@ -180,7 +180,7 @@ impl Hive {
         let body = NoDoublePanic::new(body);
         let tiles = Tiles::new(0..count_rows(data.len(), width), 0..width, tile);
         let work = schedule.loop_over(tiles.count());
-        let (cells, body) = (RowsPtr::new(data, width), body.into_inner());
+        let cells = RowsPtr::new(data, width);
         self.run_weighted(work, tile[0].saturating_mul(tile[1]), move |numbers, bee| {
             for (rows, columns) in tiles.of(numbers) {
                 let first = cells.at(rows.start * width + columns.start);

@@ -46,7 +46,7 @@ impl<F: FnOnce() + Send> Run for DetachedJob<F> {
         let Self { shared, job } = unsafe { take_out(this) };
         // SAFETY: see `detached`.
         let shared = unsafe { &*shared };
-        shared.config.handlers.catch_panic(job);
+        shared.config.asked.handlers.catch_panic(job);
         // In a hive this does nothing.
         shared.release_keeper();
     }

@@ -57,7 +57,7 @@ impl PoolThread {
         if shared.has_ended.load(Ordering::Relaxed) {
             shared.team.terminate_if_ended(bee);
         }
-        let (handlers, index) = (&shared.config.handlers, index_of(shared, bee) as u32);
+        let (handlers, index) = (&shared.config.asked.handlers, index_of(shared, bee) as u32);
         nesting::within_tasks(&context, || {
             context.run_as_task(|| handlers.run(handlers.start.as_ref(), index));
             policy.abort_if_forked();

@@ -12,19 +12,14 @@ use crate::observe::trace::event::{Event, EventKind};
 use crate::observe::trace::log::{Log, MAX_ENTRIES, nanos_since_start};
 
 /// Writes the bees' logs, in the order of the bees, and the sizes that the hive has had, as they are at the moment of
-/// the call. `hive_name` is what the names of the hive's threads begin with.
-pub(crate) fn write_json(
-    out: &mut impl Write,
-    hive_name: &str,
-    sizes: &[(u64, Event)],
-    logs: &[&Log],
-) -> io::Result<()> {
+/// the call. `hive` is what the names of the hive's threads begin with.
+pub(crate) fn write_json(out: &mut impl Write, hive: &str, sizes: &[(u64, Event)], logs: &[&Log]) -> io::Result<()> {
     let dropped: usize = logs.iter().map(|log| log.dropped()).sum();
     writeln!(out, r#"{{"displayTimeUnit":"ns","otherData":{{"#)?;
     writeln!(out, r#""hive":{},"bees":"{}","#, JsonString(&build_info().to_string()), logs.len())?;
     writeln!(out, r#""events kept of each bee":"{MAX_ENTRIES}","dropped events":"{dropped}"}},"traceEvents":["#)?;
     let pid = process::id();
-    let name = format!("{hive_name}, {} bees", logs.len());
+    let name = format!("{hive}, {} bees", logs.len());
     write!(out, r#"{{"ph":"M","pid":{pid},"name":"process_name","args":{{"name":{}}}}}"#, JsonString(&name))?;
     // Slices that are still open when the file is written end at this moment.
     let end = nanos_since_start();
@@ -85,15 +80,14 @@ impl<W: Write> Timeline<'_, W> {
     /// Writes one entry of the log: as the end of a slice, as an instant, as a value of the curve of sizes, or as the
     /// begin of a slice.
     fn write_event(&mut self, time: u64, event: Event) -> io::Result<()> {
+        let fields = EventFields(event);
         match event.kind {
             _ if event.is_end => self.write_end(time, event),
-            EventKind::TeamSize => self.write_line('C', time, EventFields(event)),
-            EventKind::Steal | EventKind::Woken => {
-                self.write_line('i', time, format_args!(r#","s":"t"{}"#, EventFields(event)))
-            }
+            EventKind::TeamSize => self.write_line('C', time, fields),
+            EventKind::Steal | EventKind::Woken => self.write_line('i', time, format_args!(r#","s":"t"{fields}"#)),
             _ => {
                 self.open_slices.push(event);
-                self.write_line('B', time, EventFields(event))
+                self.write_line('B', time, fields)
             }
         }
     }

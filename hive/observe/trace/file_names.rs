@@ -9,7 +9,7 @@ use crate::observe::trace::log::nanos_since_start;
 use crate::sys::process::ProcessLock;
 
 /// Shared by all hives of the process. A `ProcessLock`, so that a forked child does not find it locked.
-static FILE_NAMES: ProcessLock<FileNames> = ProcessLock::new(FileNames::new());
+pub(crate) static FILE_NAMES: ProcessLock<FileNames> = ProcessLock::new(FileNames::new());
 
 /// Takes a file name for one hive. The name is absolute, so it stays the same if the process changes its current
 /// directory.
@@ -20,11 +20,6 @@ pub(crate) fn claim_file_name(wanted: &Path) -> PathBuf {
         nanos_since_start();
         names.claim(&wanted)
     })
-}
-
-/// Takes back the file name of a hive that could not be built, for the next one.
-pub(crate) fn give_back_file_name(name: &Path) {
-    FILE_NAMES.with(|names| names.give_back(name));
 }
 
 /// The names that hives have been given. A name stays taken when its hive has ended: a second hive must not overwrite

@@ -116,13 +116,11 @@ impl Log {
     /// The entries so far, each with its time, oldest first.
     pub(crate) fn entries(&self) -> impl DoubleEndedIterator<Item = (u64, Event)> {
         let pages = self.pages.get().map_or(&[][..], |pages| &**pages);
-        (0..self.len()).map(|number| {
-            let page = pages[number / ENTRIES_PER_PAGE]
-                .get()
-                .unwrap_or_else(|| unreachable!("entry {number} has been written"));
-            let entry = &page[number % ENTRIES_PER_PAGE];
+        // The pages of all entries that the length counts are there.
+        (0..self.len()).filter_map(|number| {
+            let entry = &pages[number / ENTRIES_PER_PAGE].get()?[number % ENTRIES_PER_PAGE];
             // Relaxed, both: the Acquire in `len()` has made the entry visible, and it is never written again.
-            (entry.time.load(Ordering::Relaxed), Event::from_bits(entry.event.load(Ordering::Relaxed)))
+            Some((entry.time.load(Ordering::Relaxed), Event::from_bits(entry.event.load(Ordering::Relaxed))))
         })
     }
 }

@@ -46,7 +46,7 @@ impl Tracer {
     /// Gives the file's name back for another hive, and writes nothing from now on: this one could not be built.
     pub(crate) fn give_back_name(&self) {
         *self.is_given_back.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        file_names::give_back_file_name(&self.path);
+        file_names::FILE_NAMES.with(|names| names.give_back(&self.path));
     }
 
     /// Writes everything that has been logged so far, replacing what was written before. The bees may go on meanwhile.

@@ -88,7 +88,7 @@ impl Ordered {
     /// Whether `index` may run next in the region with the key `region`.
     #[inline]
     fn is_next(&self, index: usize, region: u64) -> bool {
-        // Acquire, the first: pairs with the Release in `reset` and in `poll_until_next`. The value of `next` that is
+        // Acquire, the first: pairs with the Release in `reset` and in `poll_for_turn`. The value of `next` that is
         // read below is then one of this region, or a later one.
         // Acquire, the second: pairs with the Release in `advance`. The work of the indices before is done and
         // visible.
@@ -227,8 +227,7 @@ impl Bee<'_> {
         }
         if is_among_others {
             // Acquire: as in `is_next`; pairs with the Release in `advance`, of a bee of whatever region.
-            return self
-                .poll_until_next(order, index, ANY_REGION, || order.state.next.load(Ordering::Acquire) == index);
+            return self.poll_for_turn(order, index, ANY_REGION, || order.state.next.load(Ordering::Acquire) == index);
         }
         // The first index begins the order anew where a region before has left it.
         if index == order.indices.start {
@@ -243,13 +242,13 @@ impl Bee<'_> {
             }
         }
         let may_run = || order.is_next(index, region) || order.is_next(index, ANY_REGION);
-        self.poll_until_next(order, index, region, may_run)
+        self.poll_for_turn(order, index, region, may_run)
     }
 
     /// Polls until `is_next` returns true, and then makes the order belong to `region`. Returns whether `index` has
     /// become the next one.
     #[track_caller]
-    fn poll_until_next(&self, order: &Ordered, index: usize, region: u64, is_next: impl Fn() -> bool) -> bool {
+    fn poll_for_turn(&self, order: &Ordered, index: usize, region: u64, is_next: impl Fn() -> bool) -> bool {
         // The index can never come. In a destructor that must not panic, `panic_or_fail` returns, and the work runs
         // out of order.
         if self.waits_in_vain(&is_next) {
