@@ -49,10 +49,8 @@ impl Task {
     /// # Safety
     /// As for `Run::run`: `this` is a `*const T` that `new` was called with.
     unsafe fn run_as<T: Run>(this: *const (), held: Option<&HeldCredit>) {
-        if !T::SEES_TO_CREDIT
-            && let Some(held) = held
-        {
-            held.give_back();
+        if !T::SEES_TO_CREDIT {
+            held.into_iter().for_each(HeldCredit::give_back);
         }
         // SAFETY: as the caller promises.
         unsafe { T::run(this.cast(), held) }
