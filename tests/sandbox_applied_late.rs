@@ -51,7 +51,27 @@ fn two_queens(hive: &Hive) {
     assert_eq!(task_helpers::fib_by_joins(hive, 12), 144);
 }
 
-/// A leader without heavy fences waits for a worker that is there but does not come.
+/// Loops of all lengths. A leader without heavy fences waits for a worker that is there but does not come.
+fn assert_loops_work(hive: &Hive) {
+    let sum = Reduction::deterministic(0, |a, b| a + b);
+    for len in [10, 1_000, 100_000] {
+        let expected = (0..len).sum::<u64>();
+        assert_eq!(hive.par_reduce(0..len as usize, &sum, |range| range.map(|i| i as u64).sum()), expected);
+    }
+}
+
+#[test]
+fn loops_go_on_when_membarrier_is_forbidden_to_their_caller_alone() {
+    in_own_process("loops_go_on_when_membarrier_is_forbidden_to_their_caller_alone", || {
+        let hive = Hive::new(2).unwrap();
+        assert_loops_work(&hive);
+        if deny_syscalls(&[libc::SYS_membarrier]) {
+            (0..100).for_each(|_| assert_loops_work(&hive));
+            two_queens(&hive);
+        }
+    });
+}
+
 #[test]
 fn loops_and_queens_go_on_when_membarrier_and_affinity_are_forbidden() {
     in_own_process("loops_and_queens_go_on_when_membarrier_and_affinity_are_forbidden", || {
@@ -61,11 +81,7 @@ fn loops_and_queens_go_on_when_membarrier_and_affinity_are_forbidden() {
         assert!(!sys::has_membarrier());
         for hive in [hive, Hive::new(2).unwrap()] {
             two_queens(&hive);
-            let sum = Reduction::deterministic(0, |a, b| a + b);
-            for len in [10, 1_000, 100_000] {
-                let expected = (0..len).sum::<u64>();
-                assert_eq!(hive.par_reduce(0..len as usize, &sum, |range| range.map(|i| i as u64).sum()), expected);
-            }
+            assert_loops_work(&hive);
         }
     });
 }

@@ -121,7 +121,8 @@ impl Bee<'_> {
     ///
     /// # Panics
     /// If the arguments of two bees differ; if the schedule asks for chunks of 0 indices; and as
-    /// [`barrier`](Self::barrier). If the arguments differ, some indices may have been run before.
+    /// [`barrier`](Self::barrier). If the arguments differ, some indices may have been run before, and some of them
+    /// twice, by two bees at once.
     ///
     /// If `body` panics, the region has failed, whatever is caught: see [`barrier`](Self::barrier). In `body`, of all
     /// calls by which the bees meet or share work, only [`ordered`](Self::ordered) may be made.

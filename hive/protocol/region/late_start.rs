@@ -49,7 +49,7 @@ impl<P: RegionBody> RegionBody for RestOfLoop<'_, P> {
 
 impl Team {
     /// Runs `body` once as each of the first `bees` bees, on the calling thread until `deadline`, and returns when all
-    /// have ended. Returns whether the deadline had passed before the last part. Otherwise as `run_region`.
+    /// have ended. Returns whether it has been started on the workers. Otherwise as `run_region`.
     // Not marked as cold: where the processor has slept, each page of code costs as much as many instructions, and cold
     // functions have pages of their own.
     #[inline(never)]

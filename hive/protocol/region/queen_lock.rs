@@ -38,8 +38,8 @@ const YIELDS_AFTER_WAIT: u32 = 16;
 
 #[expect(unsafe_code, reason = "a lock shares what it protects")]
 // SAFETY: `value` is accessed only through the guard, of which one exists at a time, as in a mutex. `T: Send` allows it
-// to be accessed from one thread after another.
-unsafe impl<T: Send> Sync for QueenLock<T> {}
+// to be accessed from one thread after another, and `T: Sync` from threads that share the guard.
+unsafe impl<T: Send + Sync> Sync for QueenLock<T> {}
 
 impl<T> QueenLock<T> {
     pub(crate) fn new(value: T) -> Self {

@@ -280,7 +280,8 @@ impl Hive {
             }
             LoopStart::IfLong => {
                 let mut lock = self.team.become_queen();
-                catch_unwind(AssertUnwindSafe(|| self.team.run_region_if_long(&mut lock, bees, &body, Deadline)))
+                let run = || self.team.run_region_if_long(&mut lock, bees, &body, Deadline);
+                catch_unwind(AssertUnwindSafe(run)).map(|_is_started| ())
             }
             LoopStart::InTurn(team) => {
                 let mut lock = self.team.become_queen();
