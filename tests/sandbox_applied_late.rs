@@ -73,8 +73,8 @@ fn loops_go_on_when_membarrier_is_forbidden_to_their_caller_alone() {
 }
 
 #[test]
-fn loops_and_queens_go_on_when_membarrier_and_affinity_are_forbidden() {
-    in_own_process("loops_and_queens_go_on_when_membarrier_and_affinity_are_forbidden", || {
+fn loops_go_on_when_membarrier_and_affinity_are_forbidden() {
+    in_own_process("loops_go_on_when_membarrier_and_affinity_are_forbidden", || {
         let hive = Hive::new(2).unwrap();
         let calls = [libc::SYS_membarrier, libc::SYS_sched_setaffinity, libc::SYS_sched_getaffinity];
         assert!(deny_syscalls_of_all_threads(&calls));
