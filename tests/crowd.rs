@@ -8,37 +8,14 @@
 
 mod common;
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{hint, iter, thread};
 
 use common::held_thread::hold;
 use common::process::{build_bound, in_own_process};
-use common::{Rng, assert_hive_works, kernel, proc_threads, sys, wait_until};
-use hive::{Bee, Hive, Reduction, Schedule};
-
-const SCHEDULES: [Schedule; 6] = [
-    Schedule::Static,
-    Schedule::StaticChunk(3),
-    Schedule::Dynamic(2),
-    Schedule::Affinity,
-    Schedule::Guided(1),
-    Schedule::Factoring,
-];
-
-/// Runs a loop by each schedule, and a reduction, and asserts that each index was run once.
-fn assert_loops_work(hive: &Hive, len: usize) {
-    for schedule in SCHEDULES {
-        let runs: Vec<_> = (0..len).map(|_| AtomicUsize::new(0)).collect();
-        hive.par_for((0..len, schedule), |range, _| {
-            range.for_each(|index| _ = runs[index].fetch_add(1, Ordering::Relaxed));
-        });
-        let runs: Vec<_> = runs.into_iter().map(AtomicUsize::into_inner).collect();
-        assert!(runs.iter().all(|&runs| runs == 1), "{schedule:?}: {runs:?}");
-    }
-    let sum = Reduction::per_team_size(0, |a, b| a + b);
-    assert_eq!(hive.par_reduce(0..len, &sum, |range| range.sum::<usize>()), (0..len).sum::<usize>());
-}
+use common::{Rng, assert_hive_works, assert_loops_work, kernel, proc_threads, sys, wait_until};
+use hive::{Bee, Hive};
 
 /// A hive whose workers poll for ever, and their threads.
 fn polling_hive(bees: usize) -> (Hive, Vec<i32>) {

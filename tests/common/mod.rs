@@ -30,6 +30,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use hive::{Reduction, Schedule};
+
 /// A time limit far above what any test needs, even beside twenty busy processes and under a sanitizer: a test that is
 /// not done by then hangs. `HIVE_TEST_TIMEOUT` sets it in seconds, for a search for hangs.
 pub(crate) fn time_limit() -> Duration {
@@ -231,6 +233,29 @@ pub(crate) fn assert_region_works(n: usize, region: impl FnOnce(&(dyn Fn(usize, 
         }
     });
     assert!(runs.iter().all(|runs| runs.load(Ordering::Relaxed) == 3), "{n} bees: {runs:?}");
+}
+
+/// Runs a loop by each schedule, and reductions of two kinds, and asserts that each index was run once.
+#[track_caller]
+pub(crate) fn assert_loops_work(hive: &hive::Hive, len: usize) {
+    for schedule in [
+        Schedule::Static,
+        Schedule::StaticChunk(3),
+        Schedule::Dynamic(2),
+        Schedule::Affinity,
+        Schedule::Guided(1),
+        Schedule::Factoring,
+    ] {
+        let runs: Vec<_> = (0..len).map(|_| AtomicUsize::new(0)).collect();
+        hive.par_for((0..len, schedule), |range, _| {
+            range.for_each(|index| _ = runs[index].fetch_add(1, Ordering::Relaxed));
+        });
+        let runs: Vec<_> = runs.into_iter().map(AtomicUsize::into_inner).collect();
+        assert!(runs.iter().all(|&runs| runs == 1), "{schedule:?}: {runs:?}");
+    }
+    let (add, expected) = (|a, b| a + b, (0..len).sum::<usize>());
+    assert_eq!(hive.par_reduce(0..len, &Reduction::per_team_size(0, add), |range| range.sum::<usize>()), expected);
+    assert_eq!(hive.par_reduce(0..len, &Reduction::deterministic(0, add), |range| range.sum::<usize>()), expected);
 }
 
 /// Pseudo-random numbers (xorshift), the same in each run with the same seed.
