@@ -168,7 +168,7 @@ impl HiveSetBuilder {
         let shrink = self.template.binding_options.shrink.or(environment.binding_options.shrink).unwrap_or_default();
         // This claim reserves the CPUs of the whole set. It is held until each hive has its own claim, so that no hive
         // built at the same time by another thread can take them in between.
-        let (claim, layout) = claims::claim(&machine_info.machine, Choice::OfNoInterest, |taken| {
+        let (claim, layout) = claims::claim(&machine_info.machine, Choice::Unseen, |taken| {
             let taken = if self.share_cpus { CpuMask::new() } else { taken.clone() };
             let layout = Layout::new(&machine_info.machine, self.unit_kind, shrink, self.free_cpus, &taken);
             (layout.as_ref().map(Layout::mask).unwrap_or_default(), layout)

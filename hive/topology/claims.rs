@@ -75,7 +75,7 @@ impl Claims {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// Its bees are not bound, or it has only a queen yet, or its CPUs are those of another machine.
-    OfNoInterest,
+    Unseen,
     /// The user has chosen them.
     ByUser,
     /// Hive chooses them.
@@ -83,16 +83,16 @@ pub(crate) enum Choice {
 }
 
 impl Choice {
-    /// The choice of places for a hive. `is_default`: the user has said nothing about them. `is_of_interest`: its bees
+    /// The choice of places for a hive. `is_default`: the user has said nothing about them. `is_bound`: its bees
     /// are bound to CPUs of this machine.
-    pub(crate) fn of(is_default: bool, is_of_interest: bool) -> Self {
+    pub(crate) fn of(is_default: bool, is_bound: bool) -> Self {
         let chosen = if is_default { Self::ByHive } else { Self::ByUser };
-        if is_of_interest { chosen } else { Self::OfNoInterest }
+        if is_bound { chosen } else { Self::Unseen }
     }
 
     /// Whether other processes are to see what is claimed.
     fn is_seen(self) -> bool {
-        self != Self::OfNoInterest
+        self != Self::Unseen
     }
 }
 
@@ -281,7 +281,7 @@ mod tests {
         others.change(&mask(""), &mask("33,35"));
         assert_eq!(taken_anywhere(Choice::ByHive), mask("33,35"));
         assert_eq!(taken_anywhere(Choice::ByUser), mask(""), "what the user asks for is done");
-        let (mut of_queen, ()) = claim_by(Choice::OfNoInterest, &all, |_| (mask("30"), ()));
+        let (mut of_queen, ()) = claim_by(Choice::Unseen, &all, |_| (mask("30"), ()));
         assert_eq!(seen(), mask(""), "it binds nobody");
         let (mut of_two, ()) = claim(|_| (mask("31-32"), ()));
         assert_eq!(seen(), mask("31-32"));

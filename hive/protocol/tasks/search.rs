@@ -35,7 +35,7 @@ impl TaskContext<'_> {
     pub(super) fn find_own_newest(&self) -> Option<Task> {
         // A bee that searches already may have been told of something, and is to look there first. A forked child,
         // which must not run its parent's tasks, ends in `find_task_with`.
-        if self.is_next_search_fair() || self.is_inactive.get() || self.team.policy().is_forked() {
+        if self.is_next_search_fair() || self.is_counted.get() || self.team.policy().is_forked() {
             return None;
         }
         let task = self.deque().pop()?;
@@ -100,7 +100,7 @@ impl TaskContext<'_> {
         }
         // What another bee has told this one is asked before the search: what it is told later stays for the next one.
         // Step: told
-        let notification = if self.is_inactive.get() { self.team.sleep.notification(self.id) } else { None };
+        let notification = if self.is_counted.get() { self.team.sleep.notification(self.id) } else { None };
         // The bee's own queues come first: what only it may run, its newest task, and then what else is in its mailbox.
         // Step: mailbox
         let bound_task = if self.has_bound_task() { self.take_from_mailbox() } else { None };
@@ -167,7 +167,7 @@ impl TaskContext<'_> {
         notification: Option<Notification>,
         steal_from_others: impl Fn(&Self) -> Option<Task>,
     ) -> Option<Task> {
-        if self.is_inactive.get() {
+        if self.is_counted.get() {
             // The sleep protocol may tell the bee of other work from now on.
             // Step: steal
             self.team.sleep.begin_steal(self.id, notification);
@@ -182,7 +182,7 @@ impl TaskContext<'_> {
     fn may_steal(&self) -> bool {
         self.steal_pacing.may_steal(|| {
             // What the others have offered meanwhile, they may have taken back since.
-            if self.is_inactive.get() {
+            if self.is_counted.get() {
                 self.team.sleep.ask();
             }
         })
@@ -194,7 +194,7 @@ impl TaskContext<'_> {
         self.steal_pacing.note_vain_look();
         // A bee that is counted among those without work asks after its pause, or as it finds something else. This one
         // is not, so it asks now: another bee may have been waiting for the offer whose mark is cleared.
-        if !self.is_inactive.get() {
+        if !self.is_counted.get() {
             self.team.sleep.ask();
         }
     }

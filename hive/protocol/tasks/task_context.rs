@@ -43,7 +43,7 @@ pub(crate) struct TaskContext<'c> {
     pub(super) search_count: Cell<u32>,
     /// Whether the sleep protocol counts the bee among those without work. Set when the bee begins to search, and
     /// cleared when it has found something, parks, or goes away.
-    pub(super) is_inactive: Cell<bool>,
+    pub(super) is_counted: Cell<bool>,
     /// Whether another bee has woken this one and it has had nothing to do since. For statistics only.
     woke_without_work: Cell<bool>,
     /// Whether the bee has done its first wait on its semaphore, or needs none. A worker is hired PARKED, and until
@@ -86,7 +86,7 @@ impl<'c> TaskContext<'c> {
             held_credit: HeldCredit::new(),
             steal_pacing: StealPacing::default(),
             search_count: Cell::new(0),
-            is_inactive: Cell::new(false),
+            is_counted: Cell::new(false),
             woke_without_work: Cell::new(false),
             is_past_first_wake: Cell::new(id == 0),
             depth: Cell::new(0),
@@ -257,7 +257,7 @@ impl<'c> TaskContext<'c> {
     /// parks, or goes away.
     #[inline(always)]
     pub(crate) fn end_search(&self) {
-        if self.is_inactive.get() {
+        if self.is_counted.get() {
             self.end_search_slow();
         }
     }
@@ -266,7 +266,7 @@ impl<'c> TaskContext<'c> {
     #[cold]
     fn end_search_slow(&self) {
         let _in_flight = self.team.track_in_flight();
-        self.is_inactive.set(false);
+        self.is_counted.set(false);
         self.woke_without_work.set(false);
         self.slot.counters.set_searching(false);
         self.team.log(self.id, || Event::end(EventKind::Search));
@@ -286,7 +286,7 @@ impl<'c> TaskContext<'c> {
     /// Has the sleep protocol count the bee among those that search, if it does not do so yet.
     #[inline(always)]
     pub(crate) fn begin_search(&self) {
-        if self.team.sleep.supports_tasks() && !self.is_inactive.replace(true) {
+        if self.team.sleep.supports_tasks() && !self.is_counted.replace(true) {
             self.slot.counters.set_searching(true);
             self.team.log(self.id, || Event::begin(EventKind::Search));
             // Step: search
@@ -316,7 +316,7 @@ impl<'c> TaskContext<'c> {
         let log = &self.slot.log;
         if was_asleep {
             log.write(Event::resume(is_woken));
-            self.slot.counters.set_searching(self.is_inactive.get());
+            self.slot.counters.set_searching(self.is_counted.get());
         } else {
             // The thread that has parked the bee has marked the time in this log. The log gets what would have been
             // written then.
@@ -325,7 +325,7 @@ impl<'c> TaskContext<'c> {
             log.write(Event::resume(is_woken));
             log.write(Event::end(EventKind::Search));
             // That thread has also taken the bee off the counts of the sleep protocol.
-            self.is_inactive.set(false);
+            self.is_counted.set(false);
             // Step: unpark
             self.team.sleep.count_unparked(self.id);
         }
