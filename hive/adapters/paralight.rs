@@ -72,6 +72,7 @@ unsafe impl GenericThreadPool for &Hive {
         outputs.reduce(reduce).unwrap_or_else(|| unreachable!("a region has a bee"))
     }
 
+    /// Each bee accumulates its own items, and the calling thread reduces the bees' results.
     fn iter_pipeline<Output, Accum: Send>(
         self,
         input_len: usize,

@@ -59,9 +59,10 @@ impl HiveSet {
 
 /// Asks for several hives: see [`HiveSet::builder`].
 ///
-/// Each hive gets one CPU for each of its bees. These environment variables have an effect: `HIVE_NUM_BEES` is the
-/// number of bees over all hives, at most one for each CPU; `HIVE_SHRINK`, `HIVE_SPIN` and `HIVE_TRACE` mean for each
-/// hive of the set what they mean for a single hive. `HIVE_PIN`, `HIVE_PLACES` and `HIVE_PROC_BIND` have no effect.
+/// Each hive gets one CPU for each of its bees, whether or not hives of other processes have it. These environment
+/// variables have an effect: `HIVE_NUM_BEES` is the number of bees over all hives, at most one for each CPU;
+/// `HIVE_SHRINK`, `HIVE_SPIN` and `HIVE_TRACE` mean for each hive of the set what they mean for a single hive.
+/// `HIVE_PIN`, `HIVE_PLACES` and `HIVE_PROC_BIND` have no effect.
 ///
 /// ```
 /// // A hive for each package, with one CPU of each left to the system.
@@ -166,8 +167,9 @@ impl HiveSetBuilder {
         self.check_no_places()?;
         let (machine_info, environment) = (MachineInfo::detect(), Environment::read());
         let shrink = self.template.binding_options.shrink.or(environment.binding_options.shrink).unwrap_or_default();
-        // This claim reserves the CPUs of the whole set. It is held until each hive has its own claim, so that no hive
-        // built at the same time by another thread can take them in between.
+        // This claim keeps the CPUs of the whole set from hives that other threads build meanwhile. It lasts until each
+        // hive of the set has claimed its own, which it may, because its places are listed. Other processes neither see
+        // nor prevent this claim; they see those of the hives.
         let (claim, layout) = claims::claim(&machine_info.machine, Choice::Unseen, |taken| {
             let taken = if self.share_cpus { CpuMask::new() } else { taken.clone() };
             let layout = Layout::new(&machine_info.machine, self.unit_kind, shrink, self.free_cpus, &taken);

@@ -34,7 +34,8 @@ pub(crate) struct LoopState {
     later: OnceLock<Box<BufferPool>>,
 }
 
-/// Stands in `region` while a bee resets the other fields. No region has this key: see `reset_for_region`.
+/// Stands in `region` while a bee resets the other fields. A region's key is a hash, which may be this number. Then
+/// `reset_for_region` takes the next number for it.
 const RESETTING: u64 = 0;
 
 impl LoopState {
@@ -110,8 +111,10 @@ impl LoopState {
     }
 
     /// Makes sure that the state has been reset for the region that the calling bee is in. The first bee that gets here
-    /// resets it; the others wait until that is done.
+    /// resets it; the others wait until that is done. The team is of several bees: teams of one, which have one key for
+    /// all in a hive, share a loop with nobody and need no such state.
     fn reset_for_region(&self, context: &RegionContext<'_>) {
+        // Not `RESETTING`.
         let key = context.region_key().max(RESETTING + 1);
         // Acquire: pairs with the Release store below. If the key is this region's, its reset is seen.
         let mut region = self.region.load(Ordering::Acquire);

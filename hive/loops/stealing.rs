@@ -91,8 +91,8 @@ impl StealingLoop<'_> {
     }
 
     /// Steals half of what is left to the bee with the most left. If there is nothing to steal, but some bees are in
-    /// the middle of a batch of which they may give something back, waits for that. None: there is nothing left in this
-    /// round.
+    /// the middle of a batch of which they may give something back, waits for that. None: this bee sees nothing left in
+    /// this round.
     fn steal_half(&self) -> Option<Range<u32>> {
         // All waits of this call are one wait, by one spinner. So a bee that waits for a long unit of another bee comes
         // to nap, although it requests the rest again and again.

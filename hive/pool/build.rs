@@ -67,10 +67,11 @@ impl Hive {
         Builder::default()
     }
 
-    /// Binds the queen, and starts everything that has a thread.
+    /// Binds the queen, and starts the guest, the workers and the observers.
     fn start(&mut self) -> Result<(), Error> {
+        // If the program wants the queen bound, she leaves the workers' CPUs before they run there.
         self.bind_queen();
-        // Before the workers are hired, because the guest decides what their threads run.
+        // Before the workers are hired, because their threads run the code of the guest, rayon.
         let Config { bees, asked: Builder { handlers, guest, .. }, .. } = &self.shared.config;
         self.guest = guest.map(|start| start(*bees, handlers, &self.shared.thread_hosts)).transpose()?;
         self.shared.grow_to(*bees)?;

@@ -97,7 +97,7 @@ impl Shared {
         gain <= 4 * NANOS_OF_START && is_one_in(LOOPS_PER_TRIAL, self.team.loops_of_queen())
     }
 
-    /// The same for a loop that is too short for a team, or is tried without one.
+    /// `run_parts_alone` for a loop that is too short for a team, or is tried without one.
     #[inline]
     fn run_small_parts(self: &Arc<Self>, work: LoopInParts, is_trial: bool, run_part: impl RunPart) -> RunAlone {
         let number = self.team.count_for_queen(Counter::LoneLoops);
@@ -106,13 +106,13 @@ impl Shared {
         if let Some(begin) = begin {
             self.record_parts(work, begin, done);
         } else if done < work.parts {
-            // It is not short any more.
+            // The loop is not short any more.
             self.record_parts(work, clock::nanos().saturating_sub(NANOS_OF_WAKING), done);
         }
         RunAlone::Parts(done)
     }
 
-    /// The same for a loop all of whose workers sleep.
+    /// `run_parts_alone` for a loop all of whose workers sleep.
     // Not marked as cold: see `Team::run_region_if_long`.
     #[inline(never)]
     fn run_cold_parts(self: &Arc<Self>, work: LoopInParts, run_part: impl RunPart) -> RunAlone {

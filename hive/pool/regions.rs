@@ -184,11 +184,12 @@ impl Shared {
         self.as_solo_team(|context| body.run_part(context));
     }
 
-    /// Calls `run` with the context of such a region.
+    /// Calls `run` with the context of a region whose only bee is the calling thread.
     #[inline]
     pub(crate) fn as_solo_team<R>(self: &Arc<Self>, run: impl FnOnce(&RegionContext<'_>) -> R) -> R {
         let context = RegionContext::alone(&self.team);
-        // The resize that was asked for inside, as `ApplyResizeAtRegionEnd` applies it after other regions.
+        // Applies the resize that was asked for inside, also if `run` panics. The context has its size, not `Shared`,
+        // because several teams of one may run at once.
         let apply_resize = on_drop(|| {
             if let Some(bees) = context.resize_at_region_end() {
                 self.apply_resize_at_region_end(bees);

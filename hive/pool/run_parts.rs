@@ -26,7 +26,7 @@ pub(crate) trait Work: Copy {
 #[derive(Clone, Copy)]
 pub(crate) struct AllParts;
 
-/// The same on the bees that there are, but no more than are asked for.
+/// Each bee runs its part, but only bees that are there take part, and no more than are asked for.
 #[derive(Clone, Copy)]
 pub(crate) struct PresentParts;
 

@@ -9,6 +9,9 @@
 //!
 //! The protocols are described step by step, with their proofs, in `docs/`: `start.md`, `queen-lock.md`, `barrier.md`,
 //! `shape.md`, `collectives.md`, `resize.md`, `sleep.md` and `waits-between-hives.md`.
+//!
+//! A comment `// Step: NAME` gives the operation below it the name that it has in the SPIN models of the sleep
+//! protocols. The script `tests/models/spin/steps` compares these comments with the models, so they are to stay.
 
 pub(crate) mod abort_on_unwind;
 pub(crate) mod neighbours;
@@ -328,7 +331,7 @@ impl Team {
         self.try_become_queen_in(FloatMode::current())
     }
 
-    /// The same for a thread that knows that it is in `mode`.
+    /// Makes the calling thread, which is in `mode`, the queen if no thread is the queen at the moment.
     #[inline]
     pub(crate) fn try_become_queen_in(&self, mode: FloatMode) -> Option<QueenGuard<'_>> {
         self.queen_lock.try_lock().map(|led_groups| QueenGuard { led_groups, mode })

@@ -41,7 +41,8 @@ struct Neighbourhood {
     /// For each distance, the range of the order that holds all bees at most that far away, including the bee itself.
     /// Each range contains the one before it.
     reach: [Range<usize>; Distance::ALL.len()],
-    /// The same for `Core`, `Cluster` and `Node` as sets of bees, as far as their ids are below 64.
+    /// For each of the distances `Core`, `Cluster` and `Node`, the bees at most that far away, as a set with a bit for
+    /// each bee whose id is below 64.
     near: [u64; Distance::Far as usize],
 }
 

@@ -74,7 +74,9 @@ impl Claims {
 /// How a hive comes to its CPUs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// Its bees are not bound, or it has only a queen yet, or its CPUs are those of another machine.
+    /// Nobody is bound to them (yet): its bees are not bound, it has only a queen, they are CPUs of another machine, or
+    /// this is the claim of a set of hives, each of which claims its own CPUs. Other processes do not see such a claim,
+    /// and what they have claimed is not respected.
     Unseen,
     /// The user has chosen them.
     ByUser,
@@ -83,8 +85,8 @@ pub(crate) enum Choice {
 }
 
 impl Choice {
-    /// The choice of places for a hive. `is_default`: the user has said nothing about them. `is_bound`: its bees
-    /// are bound to CPUs of this machine.
+    /// The choice of places for a hive. `is_default`: the user has said nothing about them. `is_bound`: its bees are
+    /// bound to CPUs of this machine.
     pub(crate) fn of(is_default: bool, is_bound: bool) -> Self {
         let chosen = if is_default { Self::ByHive } else { Self::ByUser };
         if is_bound { chosen } else { Self::Unseen }
@@ -98,7 +100,7 @@ impl Choice {
 
 /// Claims CPUs of `machine` for a hive. `choose` gets the CPUs that other hives have claimed, those of other processes
 /// among them if hive chooses, and returns the CPUs to claim and any other result. The lock is held while it runs, so
-/// no two hives choose at the same time. Other processes see the claim unless it is of no interest.
+/// no two hives choose at the same time. Other processes see the claim unless `choice` is `Unseen`.
 pub(crate) fn claim<T>(machine: &Machine, choice: Choice, choose: impl FnOnce(&CpuMask) -> (CpuMask, T)) -> (Claim, T) {
     let is_seen = choice.is_seen();
     in_turn(choice, |generation, claims| {
@@ -149,7 +151,7 @@ pub(crate) struct Claim {
 impl Claim {
     /// Claims those of the CPUs, which are this machine's, that no hive has claimed yet, for a worker that the hive has
     /// grown by. Returns which these are; the hive may have had others before. `choice`: who has chosen the CPUs. From
-    /// now on other processes see all of the claim, if it is of interest.
+    /// now on other processes see all of the claim, unless `choice` is `Unseen` and they have not seen it before.
     pub(crate) fn extend(&mut self, cpus: &CpuMask, choice: Choice) -> CpuMask {
         let is_seen = self.is_seen || choice.is_seen();
         if self.has(cpus) && is_seen == self.is_seen {
@@ -167,8 +169,8 @@ impl Claim {
         })
     }
 
-    /// Gives back CPUs that `extend` has returned, because the bee is not bound to them after all. In a forked child it
-    /// does nothing.
+    /// Gives back CPUs: all as the claim ends, or those that `extend` has returned if the bee could not be bound to
+    /// them. In a forked child it does nothing.
     pub(crate) fn give_back(&mut self, cpus: &CpuMask) {
         CLAIMS.with(|generation, claims| {
             if generation != self.generation {
@@ -176,8 +178,8 @@ impl Claim {
             }
             self.cpus = self.cpus.difference(cpus);
             claims.set(self.number, &self.cpus, self.is_seen);
-            // In a sandbox the file cannot be closed. It stays the one of this process, so that nobody here takes its
-            // locks for those of others.
+            // A thread in a sandbox can neither release the locks nor close their file. So it stays the file of this
+            // process: for a thread that opened it anew, the locks would be those of another process.
             if claims.seen().is_empty() && claims.locks.as_ref().is_some_and(CpuLocks::are_usable) {
                 claims.locks = None;
             }

@@ -1,5 +1,5 @@
 //! Decides whether a thread that other threads may be waiting for can start a region of several bees.
-//! `Shared::nested_spmd` (`pool/regions.rs`) asks before such a region; workers ask before they look for tasks.
+//! `Shared::nested_spmd` (`pool/regions.rs`) asks before it starts one; workers ask before they look for tasks.
 //!
 //! A region waits until each worker of its team has ended the task that it is in the middle of. That task may itself be
 //! waiting, in another hive, for the very thread that starts the region. Then both would wait forever. So such a thread
@@ -22,8 +22,10 @@ use crate::sync::{Ordering, fence};
 
 impl Team {
     /// Announces a region of `bees` bees to its workers, for a thread that others may be waiting for. Returns whether
-    /// the region may be started: no worker of the team is in a task, and none begins one before it has come to that
-    /// region. If it returns `false`, nothing is announced any more.
+    /// the region may be started: no worker of the team that has been hired is in a task, and none begins one before it
+    /// has come to that region. If it returns `false`, nothing is announced any more.
+    ///
+    /// A worker that is hired after this, for the region, is not looked at: the region waits for its start handler.
     ///
     /// The caller holds the queen lock. After `true` it calls `withdraw_announcement` before it releases the lock:
     /// either after the region, or when it starts none.

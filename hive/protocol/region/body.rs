@@ -67,7 +67,8 @@ impl BodyFn {
         Self(run::<P>)
     }
 
-    /// The same for regions that run in another floating-point mode than that of their team: see `region_mode.rs`.
+    /// The function for bodies of type `P` in regions that run in another floating-point mode than that of their team:
+    /// see `region_mode.rs`.
     pub(crate) fn in_region_mode<P: RegionBody>() -> Self {
         /// # Safety
         /// As `BodyFn::run`.

@@ -70,7 +70,7 @@ impl<'c> RegionContext<'c> {
         self.progress.set(Progress::InLoop);
     }
 
-    /// Whether the bee is in its part of such a region, and has not failed in it.
+    /// Whether the bee is in its part of a region that is a loop, and has not failed in it.
     #[inline(always)]
     pub(crate) fn is_loop(&self) -> bool {
         self.progress.get() == Progress::InLoop

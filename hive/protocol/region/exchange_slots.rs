@@ -40,7 +40,7 @@ pub(crate) enum Operation {
     ParScan,
     /// The operation on several hives. This is what the bees of each hive do among themselves for it.
     AllReduceOfHives,
-    /// These show no values.
+    /// In this and the following calls no bee shows values to the others.
     Barrier,
     ForEach,
     Ordered,

@@ -63,7 +63,8 @@ impl LedGroups {
         LedParts::new(parts.filter(|part| part.bees > 1))
     }
 
-    /// The same for the queen, and apart from the others her own group, the widest. Nobody collects her there.
+    /// The parts of the queen's groups in a region that is about to begin, whose team has `bees` bees: that of her own
+    /// group, the widest, where nobody collects her, and those of the others.
     #[inline]
     pub(crate) fn queens_parts<'c>(&mut self, team: &'c Team, bees: u32) -> (GroupPart<'c>, LedParts<'c>) {
         // Most teams are all in one group. What comes after this would be slow where the processor has slept.

@@ -53,7 +53,7 @@ impl Team {
         self.run_region_timed_if(false, queen_guard, bees, body);
     }
 
-    /// The same; `must_time`: whether her own part is timed in any case, as that of some loops is.
+    /// `run_region`; `must_time`: whether the queen's own part is timed in any case, as that of some loops is.
     #[inline(always)]
     pub(crate) fn run_region_timed_if<P: StartBody + ?Sized>(
         &self,
@@ -65,7 +65,8 @@ impl Team {
         body.start(self, must_time, queen_guard, bees);
     }
 
-    /// The same for a body that is stored for the workers as it is.
+    /// `run_region_timed_if` for a body whose type is known, which is stored for the workers as it is if the team is in
+    /// one group.
     #[inline(always)]
     #[expect(unsafe_code, reason = "lays the caller's part where the team finds it")]
     fn run_region_of<P: RegionBody>(&self, must_time: bool, queen_guard: &mut QueenGuard<'_>, bees: u32, body: &mut P) {
@@ -118,7 +119,7 @@ impl Team {
         }
     }
 
-    /// The same for a team that is spread over several groups.
+    /// `run_region_of` for a team that is spread over several groups.
     // Kept out of line: inlined, it would take registers from `run_region`, which is the common case.
     #[inline(never)]
     #[expect(unsafe_code, reason = "runs the body by its address")]

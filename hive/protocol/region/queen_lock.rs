@@ -109,8 +109,8 @@ impl<T> QueenLock<T> {
     /// Releases the lock, which the caller holds.
     #[inline(always)]
     fn unlock(&self) {
-        // A first waiter that queues up at this very moment may be missed. It tries again by itself. A waiter behind
-        // another is not missed: see the page. `state` stays at `HELD`.
+        // This may miss a thread that joins the empty queue at this very moment. That thread tries again by itself. No
+        // other waiter is missed: see `docs/queen-lock.md`. A hand-over leaves `state` at `HELD`.
         if self.queue.may_have_waiters() {
             return self.queue.hand_over();
         }

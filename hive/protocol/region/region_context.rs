@@ -238,9 +238,8 @@ impl<'c> RegionContext<'c> {
         self.wait_in_row(1, condition, || {});
     }
 
-    /// Does the same where up to `row` bees may wait in a row, each for the one before: see
-    /// `WaitPolicy::napping_spinner`. Calls `after_nap` after
-    /// each nap, before the condition is polled again.
+    /// Waits as `wait_until` does where up to `row` bees may wait in a row, each for the one before: see
+    /// `WaitPolicy::napping_spinner`. Calls `after_nap` after each nap, before the condition is polled again.
     ///
     /// # Panics
     /// As [`wait_until`](Self::wait_until).

@@ -43,8 +43,9 @@ impl TaskContext<'_> {
         if self.is_breadth_first() { usize::MAX } else { self.deque().len() }
     }
 
-    /// The same for a join whose second half is in the deque, or has been stolen. If it has, then so has all that lay
-    /// below it. So all that the bee finds before it has got into the deque later, while the first half ran.
+    /// What `deque_floor` is for a join whose second half is in the deque, or has been stolen. If it has been stolen,
+    /// then so has all that lay below it. So all that the bee finds before it has got into the deque later, while the
+    /// first half ran.
     pub(super) fn floor_of_join(&self) -> usize {
         if self.is_breadth_first() { usize::MAX } else { 0 }
     }

@@ -1,6 +1,7 @@
 //! How a bee without work falls asleep or parks, and what there is for it to do. These are the steps that all sleep
-//! protocols have in common; what they keep count of is in `sleep/`, and how a bee is woken is in `worker/wake.rs`. The
-//! steps and the proof are in `docs/sleep.md`.
+//! protocols have in common; what each of them counts is in `sleep/`, and how a bee is woken is in `worker/wake.rs`.
+//! The steps and the proof are in `docs/sleep.md`, and so is a table of what "searching" and "asleep" mean where. A
+//! comment `Step: NAME` names an operation of the SPIN models: see `protocol/mod.rs`.
 //!
 //! A bee that posts a task puts it where others find it, executes a fence, reads the counts, and wakes sleepers. A bee
 //! that falls asleep announces it, searches once more, counts itself asleep unless something has been posted since,
@@ -264,9 +265,9 @@ impl Team {
         self.sleep.supports_tasks() && !slot.queues.mailbox.is_empty()
     }
 
-    /// Whether the worker of `slot`, which is surplus, is to run any task that there is: in a hive of the queen alone,
-    /// and in the middle of a wait while a region waits for it. The region's other bees may be those that would have
-    /// run what it waits for itself.
+    /// Whether the worker of `slot`, which is surplus, is to run any task that there is. It is in a hive of the queen
+    /// alone, all of whose workers are surplus. It also is if it waits in the middle of something while a region waits
+    /// for it, because all bees that could have run what it waits for may be in that region.
     pub(crate) fn is_surplus_for_all_tasks(&self, slot: &Slot) -> bool {
         self.bees() == 1 || self.is_awaited_by_region(slot)
     }

@@ -76,9 +76,9 @@ impl TaskContext<'_> {
         if !self.team.sleep.supports_tasks() {
             return None;
         }
+        let find_any = || self.team.is_surplus_for_all_tasks(self.slot).then(|| self.find_task_exhaustively());
         // Step: mailbox
         // Step: any
-        let find_any = || self.team.is_surplus_for_all_tasks(self.slot).then(|| self.find_task_exhaustively());
         self.take_from_mailbox().or_else(|| find_any().flatten())
     }
 
@@ -209,7 +209,8 @@ impl TaskContext<'_> {
         marked.find_map(|(slot, distance)| self.steal_from_slot(slot, distance))
     }
 
-    /// The same for fair searches, which come round often while a bee polls: they keep to the pauses, too.
+    /// Steals from the nearest bee whose deque has a task, marked or not, unless the bee is not to steal for a moment.
+    /// For fair searches, which come round often while a bee polls.
     fn steal_fairly(&self) -> Option<Task> {
         if self.may_steal() { self.steal_anywhere() } else { None }
     }

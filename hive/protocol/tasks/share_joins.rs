@@ -59,10 +59,10 @@ impl TaskContext<'_> {
         self.demand.is_unanswered() && self.share_joins_with(0, self.demand.kind())
     }
 
-    /// The same for a join whose second half makes a task of this kind, and which is about to begin. It shares although
-    /// the demand is answered if the last offer was of another kind, or if this join is the outermost of its task: that
-    /// other tasks were too short for the others says nothing of this one. (The outermost are shared all the same,
-    /// which may be others.)
+    /// Shares joins as `share_joins` does, before a join begins whose second half makes a task of this kind. It shares
+    /// although the demand is answered if the last offer was of another kind, or if this join is the outermost of its
+    /// task: that other tasks were too short for the others says nothing of this one. (All the same it is the bee's
+    /// outermost joins that are shared, which may be others.)
     #[inline]
     fn share_joins_with_new(&self, kind: usize, is_outermost: bool) {
         if self.demand.is_unanswered_by(kind) || is_outermost {
@@ -70,8 +70,8 @@ impl TaskContext<'_> {
         }
     }
 
-    /// The same, whether the demand is answered or not, and as if one bee at least had nothing to do: one that has only
-    /// just ended something is not counted yet.
+    /// Shares joins whether the demand is answered or not, and as if one bee at least had nothing to do: one that has
+    /// only just ended something is not counted yet.
     pub(crate) fn share_joins_now(&self) {
         self.share_joins_with(1, self.demand.kind());
     }

@@ -270,8 +270,8 @@ impl<'c> TaskContext<'c> {
         self.woke_without_work.set(false);
         self.slot.counters.set_searching(false);
         self.team.log(self.id, || Event::end(EventKind::Search));
-        // It has looked in vain and has come upon something else since, so it will not ask for long. Others may want
-        // what was offered since.
+        // The bee's search ends before its pause from stealing does, at whose end it would have asked. So it asks now,
+        // because other bees may want what has been offered meanwhile.
         if self.steal_pacing.is_paused() {
             self.team.sleep.ask();
         }
@@ -339,9 +339,10 @@ impl<'c> TaskContext<'c> {
         }
     }
 
-    /// Does the same for `latch` of `job`, the second half of a join whose task has been shared. If no bee has begun
-    /// that task, this bee may find it while it looks for tasks. Returns whether it has found it: then the task has not
-    /// been run, its latch is not set, and the caller runs the job itself.
+    /// Runs tasks, and sleeps while there are none, until `latch` is set, which is that of `job`, the second half of a
+    /// join whose task has been shared. If no bee has begun that task, this bee may find it while it looks for tasks.
+    /// Returns whether it has found it: then the task has not been run, its latch is not set, and the caller runs the
+    /// job itself.
     pub(crate) fn reclaim_or_wait<T>(&self, job: *const T, latch: &Latch) -> bool {
         self.wait_until_found(latch, Some(job.cast()), self.floor_of_join())
     }
@@ -447,10 +448,11 @@ impl<'c> TaskContext<'c> {
 
 impl Drop for TaskContext<'_> {
     fn drop(&mut self) {
-        // A bee that goes away must not be relied on to search, and keeps no scope from ending.
+        // From here on nobody relies on the bee to search, and no scope waits for what it has had in hand.
         self.end_search();
         self.held_credit.give_back();
-        // A later context of the same bee goes on with the same deque.
+        // With the tasks in it, for the next context of this bee. The field `queen_guard` is dropped after this, so the
+        // next queen finds the deque.
         if let Some(deque) = self.deque.take() {
             self.slot.queues.release_deque(deque);
         }

@@ -264,8 +264,8 @@ impl<'h, 'c> Worker<'h, 'c> {
         RanPart::of(&context)
     }
 
-    /// The same for a worker in a team of several groups. It first starts the groups that it leads, and arrives in its
-    /// own group when all of those have left.
+    /// `run_region` for a worker in a team of several groups. It first starts the groups that it leads, and arrives in
+    /// its own group when all bees of those have left.
     // Kept out of line: inlining it slows the path for a single group, which is the only one on small machines.
     #[inline(never)]
     #[expect(unsafe_code, reason = "lends on what the start signal lends")]

@@ -25,7 +25,8 @@ pub(crate) fn nearest_of_few(neighbours: &Neighbours, bee: u32, last: u32, aslee
     })
 }
 
-/// The same in a hive some of whose bees have no bit in `asleep`. Each of those is listed.
+/// The bees up to `last` that may be asleep, in a hive some of whose bees have no bit in `asleep`: those of `asleep`
+/// and all without a bit. `bee` comes first, and then the nearest to it.
 pub(crate) fn nearest_of_many(neighbours: &Neighbours, bee: u32, last: u32, asleep: u64) -> impl Iterator<Item = u32> {
     let others = neighbours.by_distance(bee, last).map(|(id, _)| id);
     iter::once(bee).chain(others).filter(move |id| *id >= TRACKED_BEES || asleep & (1 << id) != 0)

@@ -81,7 +81,7 @@ impl Occupancy {
         if now.sleeping() == 0 { bees <= now.bees() } else { self.all_awake_by_bits(bees) }
     }
 
-    /// The same when some bee is asleep. In a team of more bees than have a bit the sleeper may be one of those
+    /// `all_awake` when some bee is asleep. In a team of more bees than have a bit the sleeper may be one of those
     /// without; then the answer is no.
     fn all_awake_by_bits(&self, bees: u32) -> bool {
         // Acquire: pairs with the Release in `uncount_sleeper`. A shrink that parks a sleeper first reduces the size

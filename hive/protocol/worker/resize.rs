@@ -47,7 +47,7 @@ impl Team {
         Ok(())
     }
 
-    /// Does the same as `resize`, but leaves a hive that is already large enough as it is.
+    /// Makes a hive of fewer than `bees` bees that large, as `resize` does. Leaves any other hive as it is.
     ///
     /// # Errors
     /// Returns the error of `hire`, as `resize` does.
@@ -206,8 +206,8 @@ impl Team {
         self.pending_parks.wait_until_zero(self.policy());
     }
 
-    /// Waits until no surplus worker is on a core, except those that are in the middle of a task or may be in a region.
-    /// For a caller that such a worker may be waiting for.
+    /// Waits until no surplus worker is on a core, except those that are in the middle of a task or may be in a region:
+    /// these may be waiting for the caller.
     ///
     /// `is_between_regions`: whether no region is running, nor starts before this returns, because the calling thread
     /// holds the queen lock. If it does not, a surplus worker that was in the team of the last region may still be in
@@ -226,7 +226,8 @@ impl Team {
         }
     }
 
-    /// Terminates all workers. Call when no region runs and none will start. It does not wait for the threads to end.
+    /// Terminates all workers. Call when no region runs and none will start. It does not wait for the threads to end,
+    /// and tells no bee of the tasks that are queued: each worker runs what it finds before it ends.
     pub(crate) fn terminate_all(&self) {
         let mut resize_state = self.resize_state.lock();
         resize_state.is_terminated = true;
@@ -234,7 +235,7 @@ impl Team {
         *self.addressees.lock() = 0..0;
         for id in 1..=self.hired.count() {
             let slot = self.slot(id);
-            // The former state tells which counts the worker is still in, and whether it waits for a post.
+            // Its state until now tells which counts the worker is in, and whether it waits for a post.
             // Step: terminate
             let state = slot.terminate();
             match state {
@@ -242,7 +243,7 @@ impl Team {
                 SlotState::Surplus => self.pending_parks.remove(),
                 SlotState::Awake | SlotState::Notified | SlotState::Parked | SlotState::Terminated => {}
             }
-            // It blocks, or is about to: the post lets it find its new state.
+            // The worker blocks, or is about to: the post lets it find its new state.
             if state.is_blocked() {
                 slot.unblock(state);
             }

@@ -80,7 +80,7 @@ impl Team {
         if self.fixed.instrumentation == Instrumentation::NONE { task() } else { self.run_and_record(bee, task) }
     }
 
-    /// The same in a team that is traced or watched. Out of line, so that the usual way has a small stack frame.
+    /// `run_recorded` in a team that is traced or watched. Out of line, so that the usual way has a small stack frame.
     #[cold]
     #[inline(never)]
     fn run_and_record(&self, bee: u32, task: impl FnOnce()) {

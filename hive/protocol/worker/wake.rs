@@ -105,7 +105,7 @@ impl Team {
         self.wake_bee_as(id, Rebind::Yes);
     }
 
-    /// The same; `rebind` says how the bee is bound then.
+    /// `wake_bee`; `rebind` says how the bee is bound when it runs.
     fn wake_bee_as(&self, id: u32, rebind: Rebind) {
         let slot = self.slot(id);
         slot.until_done(|state| match state {
@@ -129,7 +129,7 @@ impl Team {
         self.wake_as(slot, from, next, Rebind::Yes)
     }
 
-    /// The same; `rebind` says how the bee is bound then.
+    /// `wake`; `rebind` says how the bee is bound when it runs.
     #[inline]
     fn wake_as(&self, slot: &Slot, from: SlotState, next: SlotState, rebind: Rebind) -> bool {
         let _in_flight = self.track_in_flight();

@@ -79,8 +79,8 @@ impl Notify {
     fn change(&self, bee: u32, from: u32, to: u32) -> bool {
         let state = &self.states[bee as usize];
         // Acquire: pairs with the fence in `TaskContext::go_to_sleep`. A bee has become ASLEEP before that fence and
-        // SLEEPING after it, so a thread that notifies a SLEEPING bee finds its state ASLEEP. Failure is Relaxed:
-        // nothing was changed.
+        // SLEEPING after it, so a thread that notifies a SLEEPING bee finds its state ASLEEP. No Release: the task that
+        // the bee is told of is ordered by fences, as in `replace_state`. Failure is Relaxed: nothing was changed.
         state.compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
@@ -172,6 +172,7 @@ impl SleepAlgorithm for Notify {
         jobs.min(self.notifiable.load(Ordering::Relaxed))
     }
 
+    /// Tells a bee that is notifiable, and of its mailbox also one that is IDLE. The caller wakes one that is SLEEPING.
     fn notify_bee(&self, bee: u32, notification: Notification) -> NotifyOutcome {
         loop {
             // Repeated if the state changes between this look and the change below.
