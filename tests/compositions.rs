@@ -34,7 +34,7 @@ mod common;
 mod compositions;
 
 use std::env;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use compositions::case::{Case, Waiting};
 use compositions::select::Rng;
@@ -49,7 +49,11 @@ const DEPTH: usize = 2;
 const SURROUNDED_FACTOR: u64 = 3;
 
 /// How many cases one process runs if none fails.
-const CASES_A_PROCESS: usize = 2_000;
+const CASES_A_PROCESS: usize = 500;
+
+/// After so many seconds no more processes are begun if nobody has asked for these cases. On a quiet machine all cases
+/// take less; beside busy programs each may take a few time slices.
+const SECONDS: u64 = 200;
 
 /// How often a case that failed is run again, by itself.
 const RETRIES: usize = 3;
@@ -88,7 +92,13 @@ impl Asked {
         }
     }
 
-    /// The names of the cases, in lists of those whose bees wait in the same way.
+    /// Whether somebody has, so that all of these cases are to be run.
+    fn is_explicit(&self) -> bool {
+        !matches!(self, Self::Some(_)) || env::var_os("HIVE_COMPOSITIONS_SAMPLE").is_some()
+    }
+
+    /// The names of the cases, in lists of those whose bees wait in the same way. Each list has some of all kinds, and
+    /// the first ones have some of each way to wait.
     fn lists(&self, depth: usize, seed: u64) -> Vec<Vec<String>> {
         let mut lists: Vec<(Waiting, Vec<String>)> = Waiting::all().map(|waiting| (waiting, Vec::new())).collect();
         let mut put = |case: &Case| {
@@ -116,7 +126,14 @@ impl Asked {
                 }
             });
         }
-        lists.iter().flat_map(|(_, names)| names.chunks(CASES_A_PROCESS).map(<[String]>::to_vec)).collect()
+        let cut = |names: &[String]| {
+            let count = names.len().div_ceil(CASES_A_PROCESS);
+            let list = |first| names.iter().skip(first).step_by(count).cloned().collect::<Vec<_>>();
+            (0..count).map(list).enumerate().collect::<Vec<_>>()
+        };
+        let mut lists: Vec<_> = lists.iter().flat_map(|(_, names)| cut(names)).collect();
+        lists.sort_by_key(|(number, _)| *number);
+        lists.into_iter().map(|(_, list)| list).collect()
     }
 }
 
@@ -128,15 +145,17 @@ fn every_nest_ends_well() {
     let seed = seed();
     let depth = number("HIVE_COMPOSITIONS_DEPTH").map_or(DEPTH, |depth| depth as usize);
     let enough = number("HIVE_COMPOSITIONS_MAX_FAILURES").map_or(MAX_FAILURES, |most| most as usize);
-    let lists = Asked::read().lists(depth, seed);
-    let cases: usize = lists.iter().map(Vec::len).sum();
-    println!("{cases} cases, by HIVE_COMPOSITIONS_SEED={seed}");
+    let (asked, begin, mut cases) = (Asked::read(), Instant::now(), 0);
+    let lists = asked.lists(depth, seed);
+    println!("{} cases, by HIVE_COMPOSITIONS_SEED={seed}", lists.iter().map(Vec::len).sum::<usize>());
+    let is_in_time = |_: &_| asked.is_explicit() || begin.elapsed() < Duration::from_secs(SECONDS);
+    let lists = lists.into_iter().take_while(is_in_time).inspect(|list| cases += list.len());
     let summary = driver::run("every_nest_ends_well", lists, enough);
     println!("{summary}");
     // The rules cannot always tell what other threads of a case do at the same time. Such a case may end differently
     // now and then, but not twice; a fault of hive's appears again. A process that dies has a fault in any case.
-    let again: Vec<_> = summary.failures.iter().map(|failure| vec![failure.case.clone(); RETRIES]).collect();
-    if !again.is_empty() {
+    let again = summary.failures.iter().map(|failure| vec![failure.case.clone(); RETRIES]);
+    if !summary.failures.is_empty() {
         let second = driver::run("every_nest_ends_well", again, enough);
         println!("those that failed, {RETRIES} times more: {second}");
         let times = |case: &str| second.failures.iter().filter(|failed| failed.case == case).count();

@@ -17,8 +17,8 @@ pub(crate) const CHILD_VARIABLE: &str = "HIVE_COMPOSITIONS_CHILD";
 
 /// Runs the lists of cases side by side, each in processes of its own. No case is begun any more when `most` have
 /// failed.
-pub(crate) fn run(test: &str, lists: Vec<Vec<String>>, most: usize) -> Summary {
-    let lists = Mutex::new(lists.into_iter());
+pub(crate) fn run(test: &str, lists: impl Iterator<Item = Vec<String>> + Send, most: usize) -> Summary {
+    let lists = Mutex::new(lists);
     let summary = Mutex::new(Summary::default());
     let next = || lists.lock().unwrap_or_else(PoisonError::into_inner).next();
     let workers = thread::available_parallelism().map_or(2, |cpus| cpus.get().min(8));
