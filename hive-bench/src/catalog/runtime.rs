@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Case;
+use crate::system::cpus;
 
 named! {
     /// The runtimes that are measured.
@@ -20,6 +21,10 @@ named! {
         RayonOutside "rayon-outside" "rayon, called from outside its pool";
         RayonUnpinned "rayon-unpinned" "rayon-worker, its threads and the caller bound to no CPU";
         Chili "chili" "chili, joins that are shared at a heartbeat";
+        Forte "forte" "Forte, joins that are shared at a heartbeat, too";
+        Libfork "libfork" "libfork, joins of C++ coroutines on a pool whose threads sleep";
+        Tbb "tbb" "oneTBB, loops and joins; a region is a loop, whose parts any thread may run";
+        Citor "citor" "citor, a C++ pool for regions, loops and joins; at most a thread a core";
         StdScope "std-scope" "std::thread::scope: new threads for each region, placed by the kernel";
         Libgomp "libgomp" "OpenMP by gcc's runtime, default waiting";
         LibgompActive "libgomp-active" "the same with OMP_WAIT_POLICY=active";
@@ -44,6 +49,17 @@ impl RuntimeId {
         matches!(self, Self::Libgomp | Self::LibgompActive | Self::Libomp | Self::LibompActive)
     }
 
+    /// Whether it can do nothing else.
+    pub(crate) const fn has_only_joins(self) -> bool {
+        matches!(self, Self::Chili | Self::Forte | Self::Libfork)
+    }
+
+    /// Whether it runs something on each of its threads where that is asked for. TBB has only loops, whose parts any
+    /// thread may run.
+    pub(crate) fn has_regions(self) -> bool {
+        !self.has_only_joins() && self != Self::Tbb
+    }
+
     /// A baseline: one thread, and nothing that could be called a runtime.
     pub(crate) const fn is_sequential(self) -> bool {
         matches!(self, Self::Sequential | Self::SequentialC)
@@ -61,7 +77,8 @@ impl RuntimeId {
     /// GNU's OpenMP polls for some milliseconds, LLVM's for 200.
     pub(crate) fn sleeps_after(self, gap: Duration) -> bool {
         match self {
-            Self::HiveSpin | Self::HiveBesideRayon | Self::ForkUnion | Self::Chili => false,
+            Self::HiveSpin | Self::HiveBesideRayon | Self::ForkUnion => false,
+            Self::Chili | Self::Forte => false,
             Self::LibgompActive | Self::LibompActive => false,
             Self::Libgomp => gap >= Duration::from_millis(20),
             Self::Libomp => gap > Duration::from_millis(200),
@@ -70,10 +87,11 @@ impl RuntimeId {
     }
 
     /// Whether hive is ranked beside it in `case`. After idleness that leaves out whoever has kept a CPU busy all the
-    /// while, if hive has not: its answer has been paid for otherwise.
+    /// while, if hive has not: its answer has been paid for otherwise. And an empty region has to reach every thread.
     pub(crate) fn is_rival(self, case: Case) -> bool {
         let has_polled = |gap| !self.sleeps_after(gap) && Self::Hive.sleeps_after(gap);
-        !self.is_hive() && !self.is_sequential() && !case.idleness().is_some_and(has_polled)
+        let reaches_all = case != Case::Region || self.has_regions();
+        reaches_all && !self.is_hive() && !self.is_sequential() && !case.idleness().is_some_and(has_polled)
     }
 
     /// Whether every thread stays on its CPU. The threads of std::thread::scope are new in each region and would have
@@ -100,7 +118,9 @@ impl RuntimeId {
     /// a kernel the runtimes that differ only in how they wait do the same.
     pub(crate) fn shows(self, case: Case, threads: usize) -> bool {
         let waits_otherwise = self == Self::HiveSpin || self.waits_actively();
-        self.can(case) && !(case.is_kernel() && threads == 1 && waits_otherwise)
+        // citor makes no more threads.
+        let has_size = self != Self::Citor || threads <= cpus::cores();
+        has_size && self.can(case) && !(case.is_kernel() && threads == 1 && waits_otherwise)
     }
 
     /// Whether the runtime can do `case` at all, used as its documentation says.
@@ -126,11 +146,14 @@ impl RuntimeId {
             Case::RayonInterop => cfg!(feature = "rayon-interop") && matches!(self, Self::Hive | Self::HiveBesideRayon),
             Case::CallersTwoQueens => matches!(self, Self::Hive | Self::RayonOutside),
             _ if case.is_of_callers() => matches!(self, Self::Hive | Self::RayonOutside | Self::Sequential),
+            // The caller would run all parts, and wake nobody.
+            _ if case.gap().is_some() && self == Self::Tbb => false,
             _ if case.construct().is_some() => matches!(self, Self::Hive | Self::Libgomp | Self::Libomp),
             // Of the runtimes that never sleep, hive's and ForkUnion stand for all.
             _ if case.cold_loop().is_some() && self.waits_actively() => false,
             _ => match self {
-                Self::Chili | Self::HiveBesideRayon | Self::HiveTickle | Self::HiveNotify => false,
+                Self::HiveBesideRayon | Self::HiveTickle | Self::HiveNotify => false,
+                _ if self.has_only_joins() => false,
                 Self::Sequential => case.is_kernel() || case.cold_loop().is_some(),
                 _ => true,
             },
@@ -141,7 +164,8 @@ impl RuntimeId {
     /// called from outside.
     fn can_task(self, case: Case) -> bool {
         let openmp = matches!(self, Self::Libgomp | Self::Libomp);
-        let joins = matches!(self, Self::RayonWorker | Self::Chili | Self::Sequential);
+        let in_cpp = matches!(self, Self::Tbb | Self::Citor);
+        let joins = self.has_only_joins() || in_cpp || matches!(self, Self::RayonWorker | Self::Sequential);
         match case {
             Case::JoinTree | Case::JoinComb => joins || self == Self::Hive,
             _ if case.is_of_the_field() => joins || self == Self::Hive,

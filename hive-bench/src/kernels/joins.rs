@@ -20,7 +20,8 @@ pub(crate) fn fib_by_adding(n: u64) -> u64 {
     (0..n).fold((0, 1), |(this, next), _| (next, this + next)).0
 }
 
-/// A binary tree on the heap.
+/// A binary tree on the heap. `c/rival.hpp` has the same type.
+#[repr(C)]
 pub(crate) struct Tree {
     pub(crate) value: u64,
     pub(crate) left: Option<Box<Self>>,

@@ -1,4 +1,4 @@
-//! Work by recursive join, down to the last leaf: written once, for every runtime that can join two closures.
+//! Work by recursive join, down to the last leaf: written once, for every runtime that can join two closures. `c/recursions.hpp` has it once more.
 
 use crate::kernels::field::{self, Board};
 use crate::kernels::join::Join;

@@ -1,6 +1,6 @@
 //! A search of an unbalanced tree, after the idea of the benchmark UTS: the size of a subtree is unknown until it has
 //! been searched, so threads have to steal work all the time. The tree is not in memory: the hash of a node determines
-//! its children. `c/openmp.c` has the same tree once more.
+//! its children. `c/search.h` has the same tree once more.
 
 use crate::kernels::join::Join;
 

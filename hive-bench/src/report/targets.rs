@@ -36,7 +36,7 @@ pub(crate) fn all(figures: &Figures) -> Vec<Target> {
     let two = |case| hive(case, 2);
     let mut targets = vec![
         to(two(Case::Region), Reference::RoundTrip, 1.15),
-        Target::beside_the_best(figures, Case::Region, |rival| !rival.is_hive()),
+        Target::beside_the_best(figures, Case::Region, |rival| rival.is_rival(Case::Region)),
         to(two(Case::Barrier), Reference::RoundTrip, 1.1),
         Target::beside_the_best(figures, Case::Barrier, RuntimeId::is_openmp),
         to(hive(Case::Region, 1), Reference::Mutex, 2.0),

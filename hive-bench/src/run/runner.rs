@@ -7,14 +7,19 @@ use crate::record::{Job, Measured, Reference};
 use crate::runtimes::chili;
 #[cfg(feature = "forkunion")]
 use crate::runtimes::forkunion::ForkUnionPool;
+#[cfg(feature = "forte")]
+use crate::runtimes::forte::FortePool;
 use crate::runtimes::hive::HiveTeam;
 #[cfg(openmp_compiled)]
 use crate::runtimes::hive::Team;
+#[cfg(cpp_compiled)]
+use crate::runtimes::native::NativePool;
 #[cfg(openmp_compiled)]
 use crate::runtimes::openmp::OpenMp;
 use crate::runtimes::rayon::RayonPool;
 use crate::runtimes::sequential::Sequential;
 use crate::runtimes::std_scope::StdScope;
+use crate::runtimes::tasks::Tasks;
 use crate::system::cpus;
 use crate::{cases, runtimes};
 
@@ -71,10 +76,13 @@ fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
             let caller = if far { cpus[cpus.len() - 1] } else { cpus[0] };
             cases::run(&mut RayonPool::new(runtime, cpus, caller)?, job, measured)
         }
-        RuntimeId::Chili => {
-            measured.samples = cases::tasks::samples(&mut chili::pool(cpus), job)?;
-            Ok(())
-        }
+        RuntimeId::Chili => joins(&mut chili::pool(cpus), job, measured),
+        #[cfg(feature = "forte")]
+        RuntimeId::Forte => joins(&mut FortePool::new(cpus)?, job, measured),
+        #[cfg(libfork_compiled)]
+        RuntimeId::Libfork => joins(&mut NativePool::new(job.runtime, cpus)?, job, measured),
+        #[cfg(cpp_compiled)]
+        RuntimeId::Tbb | RuntimeId::Citor => cases::run(&mut NativePool::new(job.runtime, cpus)?, job, measured),
         RuntimeId::StdScope => cases::run(&mut StdScope { threads: job.threads }, job, measured),
         RuntimeId::Sequential => {
             cpus::pin(cpus[0]);
@@ -90,6 +98,12 @@ fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
         }
         runtime => runtimes::availability(runtime),
     }
+}
+
+/// A team that has no regions.
+fn joins(team: &mut impl Tasks, job: &Job, measured: &mut Measured) -> Result<(), String> {
+    measured.samples = cases::tasks::samples(team, job)?;
+    Ok(())
 }
 
 #[cfg(test)]

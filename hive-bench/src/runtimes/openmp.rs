@@ -12,7 +12,7 @@ pub(crate) use team::{OpenMp, library};
 
 /// Whether the C files were compiled into this program.
 pub(crate) fn compiled() -> Result<(), String> {
-    if cfg!(openmp_compiled) { Ok(()) } else { Err(env!("HIVE_BENCH_OPENMP").to_owned()) }
+    if cfg!(openmp_compiled) { Ok(()) } else { Err(env!("HIVE_BENCH_BUILT_OPENMP").to_owned()) }
 }
 
 /// Whether `runtime` is present. Starts this program once more with the environment of the runtime, and asks the loader

@@ -17,6 +17,11 @@ pub(crate) fn in_order_of_use() -> Vec<usize> {
     if allowed.is_empty() { vec![0] } else { siblings_last(&allowed, |cpu| topology::core_of(*cpu)) }
 }
 
+/// How many cores they are of.
+pub(crate) fn cores() -> usize {
+    in_order_of_use().iter().map(|cpu| topology::core_of(*cpu)).collect::<HashSet<_>>().len()
+}
+
 /// CPUs that one flag lists.
 pub(crate) type List = Vec<usize>;
 

@@ -51,7 +51,8 @@ impl Machine {
 impl Build {
     pub(crate) fn read() -> Self {
         let info = hive::build_info();
-        Self { hive: info.to_string(), commit: info.commit.to_owned(), openmp: env!("HIVE_BENCH_OPENMP").to_owned() }
+        let openmp = env!("HIVE_BENCH_BUILT_OPENMP").to_owned();
+        Self { hive: info.to_string(), commit: info.commit.to_owned(), openmp }
     }
 }
 

@@ -7,13 +7,10 @@ use std::ops::Range;
 use super::expect_library;
 use crate::catalog::{Construct, Delay, ITERATIONS, RuntimeId};
 use crate::kernels::recursion::Recursion;
+use crate::runtimes::bodies::{self, Part, SumOfPart};
 use crate::runtimes::loops::Loops;
 use crate::runtimes::tasks::Tasks;
 use crate::runtimes::{Runtime, TeamThread, cannot};
-
-/// The body of a loop: context, begin and end of a part.
-type Part = extern "C" fn(*const c_void, usize, usize);
-type SumOfPart = extern "C" fn(*const c_void, usize, usize) -> f64;
 
 unsafe extern "C" {
     fn omp_get_thread_num() -> c_int;
@@ -78,39 +75,27 @@ extern "C" fn call<F: Fn(usize) + Sync>(body: *const c_void, id: usize) {
     body(id);
 }
 
-extern "C" fn part<F: Fn(Range<usize>) + Sync>(body: *const c_void, begin: usize, end: usize) {
-    // SAFETY: the callers pass a pointer to their closure, which outlives the loop, and which is Sync.
-    let body = unsafe { &*body.cast::<F>() };
-    body(begin..end);
-}
-
-extern "C" fn sum_of_part<F: Fn(Range<usize>) -> f64 + Sync>(body: *const c_void, begin: usize, end: usize) -> f64 {
-    // SAFETY: as in `part`.
-    let body = unsafe { &*body.cast::<F>() };
-    body(begin..end)
-}
-
 impl Loops for OpenMp {
     const IN_C: bool = true;
 
     fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
-        // SAFETY: `part::<F>` gets the closure it expects, and the call returns when all threads are done with it.
-        unsafe { hb_blocks(self.size(), len, part::<F>, (&raw const body).cast()) };
+        // SAFETY: the call returns when all threads are done with the body.
+        bodies::run(&body, |part, context| unsafe { hb_blocks(self.size(), len, part, context) });
     }
 
     fn dynamic<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, chunk: usize, body: F) {
         // SAFETY: as above.
-        unsafe { hb_dynamic(self.size(), len, chunk, part::<F>, (&raw const body).cast()) };
+        bodies::run(&body, |part, context| unsafe { hb_dynamic(self.size(), len, chunk, part, context) });
     }
 
     fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64 {
         // SAFETY: as above.
-        unsafe { hb_sum(self.size(), len, sum_of_part::<F>, (&raw const body).cast()) }
+        bodies::sum(&body, |part, context| unsafe { hb_sum(self.size(), len, part, context) })
     }
 
     fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, chunk: usize, body: F) -> f64 {
         // SAFETY: as above.
-        unsafe { hb_dynamic_sum(self.size(), len, chunk, sum_of_part::<F>, (&raw const body).cast()) }
+        bodies::sum(&body, |part, context| unsafe { hb_dynamic_sum(self.size(), len, chunk, part, context) })
     }
 }
 

@@ -1,0 +1,81 @@
+/* citor as its documentation says: `runPlex` for what each thread has to do once, its loops, sums and joins. */
+
+#include <functional>
+#include <vector>
+
+#include <citor/thread_pool.h>
+
+#include "recursions.hpp"
+
+namespace {
+
+struct by_blocks : citor::StaticHints {
+    static constexpr bool cancellationChecks = false;
+};
+
+struct one_by_one : citor::DynamicHints {
+    static constexpr std::size_t chunk = 1;
+    static constexpr bool cancellationChecks = false;
+};
+
+/* A number of each thread, on cache lines of its own. */
+struct alignas(128) slot {
+    double number;
+};
+
+citor::ThreadPool &of(void *pool) { return *static_cast<citor::ThreadPool *>(pool); }
+
+struct fork_join {
+    void *pool;
+    void operator()(const auto &a, const auto &b) const { of(pool).forkJoin<citor::CcdLocalForkJoinHints>(a, b); }
+};
+
+const loops citor_loops = {
+    [](void *pool, part *body, const void *context) {
+        of(pool).runPlex<by_blocks>(1, of(pool).participants(), [=](size_t, size_t id, size_t, size_t) {
+            body(context, id, id + 1);
+        });
+    },
+    [](void *pool, size_t len, part *body, const void *context) {
+        of(pool).parallelFor<by_blocks>(0, len, std::bind_front(body, context));
+    },
+    [](void *pool, size_t len, size_t chunk, part *body, const void *context) {
+        of(pool).parallelFor<one_by_one>(0, chunks_in(len, chunk), [=](size_t number, size_t end) {
+            for (; number < end; number++)
+                chunk_of(len, chunk, number, std::bind_front(body, context));
+        });
+    },
+    [](void *pool, size_t len, sum_of_part *body, const void *context) {
+        return of(pool).parallelReduce<by_blocks>(0, len, 0.0, std::bind_front(body, context), std::plus<double>());
+    },
+    /* Its sums have blocks only, so here each thread adds up what it gets. */
+    [](void *pool, size_t len, size_t chunk, sum_of_part *body, const void *context) {
+        std::vector<slot> sums(of(pool).participants());
+        of(pool).parallelFor<one_by_one>(0, chunks_in(len, chunk), [&](size_t number, size_t end) {
+            for (; number < end; number++)
+                sums[citor::ThreadPool::workerIndex()].number +=
+                    chunk_of(len, chunk, number, std::bind_front(body, context));
+        });
+        double sum = 0.0;
+        for (const slot &one : sums)
+            sum += one.number;
+        return sum;
+    },
+};
+
+}
+
+const rival hb_citor = {
+    [](size_t threads, const size_t *cpus) -> void * {
+        auto pool = new citor::ThreadPool(threads);
+        if (pool->participants() != threads) {
+            delete pool;
+            return nullptr;
+        }
+        pool->runPlex<by_blocks>(1, threads, [=](size_t, size_t id, size_t, size_t) { pin(cpus[id]); });
+        return pool;
+    },
+    [](void *pool) { delete &of(pool); },
+    &citor_loops,
+    joins_of<by_joins<fork_join>>,
+};

@@ -1,0 +1,91 @@
+/* oneTBB as its users write it, in the arena that the calling thread has by itself. A loop's parts go to the threads
+ * one each (`static_partitioner`), or as tasks (`simple_partitioner`); any thread may run those of another one. */
+
+#include <functional>
+#include <vector>
+
+#include <tbb/blocked_range.h>
+#include <tbb/global_control.h>
+#include <tbb/parallel_for.h>
+#include <tbb/parallel_invoke.h>
+#include <tbb/parallel_reduce.h>
+#include <tbb/partitioner.h>
+#include <tbb/task_arena.h>
+#include <tbb/task_scheduler_observer.h>
+
+#include "recursions.hpp"
+
+namespace {
+
+typedef tbb::blocked_range<size_t> range;
+
+/* Binds each thread when it enters the arena, and again only where it has another place than before. */
+struct pool : tbb::task_scheduler_observer {
+    const std::vector<size_t> cpus;
+    const tbb::global_control limit;
+
+    pool(size_t threads, const size_t *cpus)
+        : cpus(cpus, cpus + threads), limit(tbb::global_control::max_allowed_parallelism, threads) {
+        observe(true);
+    }
+    ~pool() { observe(false); }
+
+    void on_scheduler_entry(bool is_worker) override {
+        thread_local size_t bound_to = SIZE_MAX;
+        int place = tbb::this_task_arena::current_thread_index();
+        if (is_worker && place >= 0 && size_t(place) < cpus.size() && cpus[place] != bound_to)
+            pin(bound_to = cpus[place]);
+    }
+};
+
+template <class Partitioner> void loop(const range &of, Partitioner partitioner, auto body) {
+    tbb::parallel_for(of, [=](const range &some) { body(some.begin(), some.end()); }, partitioner);
+}
+
+template <class Partitioner> double sum(const range &of, Partitioner partitioner, auto body) {
+    auto add = [=](const range &some, double so_far) { return so_far + body(some.begin(), some.end()); };
+    return tbb::parallel_reduce(of, 0.0, add, std::plus<double>(), partitioner);
+}
+
+/* A body over chunks, one a task. */
+auto by_chunks(size_t len, size_t chunk, auto body) {
+    return [=](size_t number, size_t) { return chunk_of(len, chunk, number, body); };
+}
+
+struct invoke {
+    void *pool;
+    void operator()(const auto &a, const auto &b) const { tbb::parallel_invoke(a, b); }
+};
+
+const loops tbb_loops = {
+    [](void *of, part *body, const void *context) {
+        size_t threads = static_cast<pool *>(of)->cpus.size();
+        loop(range(0, threads), tbb::static_partitioner(), [=](size_t first, size_t end) {
+            for (; first < end; first++)
+                body(context, first, first + 1);
+        });
+    },
+    [](void *, size_t len, part *body, const void *context) {
+        loop(range(0, len), tbb::static_partitioner(), std::bind_front(body, context));
+    },
+    [](void *, size_t len, size_t chunk, part *body, const void *context) {
+        auto of_chunks = by_chunks(len, chunk, std::bind_front(body, context));
+        loop(range(0, chunks_in(len, chunk)), tbb::simple_partitioner(), of_chunks);
+    },
+    [](void *, size_t len, sum_of_part *body, const void *context) {
+        return sum(range(0, len), tbb::static_partitioner(), std::bind_front(body, context));
+    },
+    [](void *, size_t len, size_t chunk, sum_of_part *body, const void *context) {
+        auto of_chunks = by_chunks(len, chunk, std::bind_front(body, context));
+        return sum(range(0, chunks_in(len, chunk)), tbb::simple_partitioner(), of_chunks);
+    },
+};
+
+}
+
+const rival hb_tbb = {
+    [](size_t threads, const size_t *cpus) -> void * { return new pool(threads, cpus); },
+    [](void *of) { delete static_cast<pool *>(of); },
+    &tbb_loops,
+    joins_of<by_joins<invoke>>,
+};
