@@ -1,5 +1,5 @@
-//! Compiles the rivals in C and C++, and the kernels' bodies in C, with the system's compilers. If that fails, a warning
-//! says so and they are left out: a build never fails because a rival is missing.
+//! Compiles the rivals in C and C++, and the kernels' bodies in C, with the system's compilers. If that fails, a
+//! warning says so and they are left out: a build never fails because a rival is missing.
 
 /// The rivals in C++ behind `c/rival.hpp`.
 const IN_CPP: [&str; 3] = ["tbb", "citor", "libfork"];

@@ -30,38 +30,18 @@ struct fork_join {
     void operator()(const auto &a, const auto &b) const { of(pool).forkJoin<citor::CcdLocalForkJoinHints>(a, b); }
 };
 
-const loops citor_loops = {
-    [](void *pool, part *body, const void *context) {
-        of(pool).runPlex<by_blocks>(1, of(pool).participants(), [=](size_t, size_t id, size_t, size_t) {
-            body(context, id, id + 1);
-        });
-    },
-    [](void *pool, size_t len, part *body, const void *context) {
-        of(pool).parallelFor<by_blocks>(0, len, std::bind_front(body, context));
-    },
-    [](void *pool, size_t len, size_t chunk, part *body, const void *context) {
-        of(pool).parallelFor<one_by_one>(0, chunks_in(len, chunk), [=](size_t number, size_t end) {
-            for (; number < end; number++)
-                chunk_of(len, chunk, number, std::bind_front(body, context));
-        });
-    },
-    [](void *pool, size_t len, sum_of_part *body, const void *context) {
-        return of(pool).parallelReduce<by_blocks>(0, len, 0.0, std::bind_front(body, context), std::plus<double>());
-    },
-    /* Its sums have blocks only, so here each thread adds up what it gets. */
-    [](void *pool, size_t len, size_t chunk, sum_of_part *body, const void *context) {
-        std::vector<slot> sums(of(pool).participants());
-        of(pool).parallelFor<one_by_one>(0, chunks_in(len, chunk), [&](size_t number, size_t end) {
-            for (; number < end; number++)
-                sums[citor::ThreadPool::workerIndex()].number +=
-                    chunk_of(len, chunk, number, std::bind_front(body, context));
-        });
-        double sum = 0.0;
-        for (const slot &one : sums)
-            sum += one.number;
-        return sum;
-    },
-};
+/* Its sums have blocks only, so for chunks each thread adds up what it gets. */
+double sum_of_chunks(void *pool, size_t len, size_t chunk, auto body) {
+    std::vector<slot> sums(of(pool).participants());
+    of(pool).parallelFor<one_by_one>(0, chunks_in(len, chunk), [&](size_t number, size_t end) {
+        for (; number < end; number++)
+            sums[citor::ThreadPool::workerIndex()].number += chunk_of(len, chunk, number, body);
+    });
+    double sum = 0.0;
+    for (const slot &one : sums)
+        sum += one.number;
+    return sum;
+}
 
 }
 
@@ -76,6 +56,25 @@ const rival hb_citor = {
         return pool;
     },
     [](void *pool) { delete &of(pool); },
-    &citor_loops,
-    joins_of<by_joins<fork_join>>,
+    [](void *pool, part *body, const void *context) {
+        of(pool).runPlex<by_blocks>(1, of(pool).participants(), [=](size_t, size_t id, size_t, size_t) {
+            body(context, id, id + 1);
+        });
+    },
+    [](void *pool, size_t len, size_t chunk, part *body, const void *context) {
+        auto some = std::bind_front(body, context);
+        if (chunk == 0)
+            return of(pool).parallelFor<by_blocks>(0, len, some);
+        of(pool).parallelFor<one_by_one>(0, chunks_in(len, chunk), [=](size_t number, size_t end) {
+            for (; number < end; number++)
+                chunk_of(len, chunk, number, some);
+        });
+    },
+    [](void *pool, size_t len, size_t chunk, sum_of_part *body, const void *context) {
+        auto some = std::bind_front(body, context);
+        if (chunk == 0)
+            return of(pool).parallelReduce<by_blocks>(0, len, 0.0, some, std::plus<double>());
+        return sum_of_chunks(pool, len, chunk, some);
+    },
+    recurse<by_joins<fork_join>>,
 };

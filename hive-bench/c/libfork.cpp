@@ -1,5 +1,7 @@
 /* libfork: joins of coroutines, on its pool whose threads sleep when there is nothing to do. The calling thread is none
- * of them. */
+ * of them. It has no loops. */
+
+#include <cstdlib>
 
 #include <libfork.hpp>
 
@@ -51,6 +53,8 @@ const rival hb_libfork = {
         return pool;
     },
     [](void *pool) { delete static_cast<lf::lazy_pool *>(pool); },
-    nullptr,
-    joins_of<coroutines>,
+    [](void *, part *, const void *) { std::abort(); },
+    [](void *, size_t, size_t, part *, const void *) { std::abort(); },
+    [](void *, size_t, size_t, sum_of_part *, const void *) -> double { std::abort(); },
+    recurse<coroutines>,
 };

@@ -10,9 +10,18 @@
 /* The compiler may not drop a region that does nothing. */
 static inline void keep(int id) { __asm__ volatile("" : : "r"(id) : "memory"); }
 
-void hb_region(int threads, void (*body)(const void *context, size_t id), const void *context) {
+/* The caller passes the bodies of loops, so that every runtime runs the same machine code. Only the way in which
+ * indices get to the threads differs, and here that is OpenMP's. */
+typedef void part(const void *context, size_t begin, size_t end);
+typedef double sum_of_part(const void *context, size_t begin, size_t end);
+
+/* A part for each thread, by its number. */
+void hb_region(int threads, part *body, const void *context) {
 #pragma omp parallel num_threads(threads)
-    body(context, (size_t)omp_get_thread_num());
+    {
+        size_t id = (size_t)omp_get_thread_num();
+        body(context, id, id + 1);
+    }
 }
 
 void hb_empty_regions(int threads, uint64_t times) {
@@ -57,11 +66,6 @@ double hb_sums(int threads, uint64_t times) {
 void hb_barrier(void) {
 #pragma omp barrier
 }
-
-/* The caller passes the bodies of loops, so that every runtime runs the same machine code. Only the way in which
- * indices get to the threads differs, and here that is OpenMP's. */
-typedef void part(const void *context, size_t begin, size_t end);
-typedef double sum_of_part(const void *context, size_t begin, size_t end);
 
 /* Where block `id` of `threads` begins, and where the one before it ends: lengths differ by at most one. */
 static inline size_t first_of(size_t id, size_t threads, size_t len) {
@@ -119,12 +123,12 @@ uint64_t hb_fib(int threads, uint64_t n) {
     return result;
 }
 
-void hb_spawn(int threads, uint64_t tasks, void (*body)(const void *context, size_t id), const void *context) {
+void hb_spawn(int threads, uint64_t tasks, part *body, const void *context) {
 #pragma omp parallel num_threads(threads)
 #pragma omp single
     for (uint64_t i = 0; i < tasks; i++) {
 #pragma omp task
-        body(context, 0);
+        body(context, 0, 0);
     }
 }
 
@@ -143,11 +147,13 @@ static uint64_t count_children(node parent, uint32_t first, uint32_t end) {
     return a + b;
 }
 
-/* The nodes below a root with so many children. */
-uint64_t hb_search(int threads, uint64_t hash, uint32_t depth, uint32_t children) {
-    uint64_t nodes = 0;
+/* The nodes from this one down. */
+uint64_t hb_search(int threads, const node *root) {
+    uint32_t children = children_of(*root);
+    uint64_t nodes = 1;
 #pragma omp parallel num_threads(threads)
 #pragma omp single
-    nodes = count_children((node){hash, depth}, 0, children);
+    if (children > 0)
+        nodes += count_children(*root, 0, children);
     return nodes;
 }

@@ -3,10 +3,7 @@
 
 #pragma once
 
-#include <cstring>
-
 #include "rival.hpp"
-#include "search.h"
 
 struct fib_work {
     uint64_t n;
@@ -117,17 +114,23 @@ struct skynet_work {
     }
 };
 
-/* All of them, by a rival whose `run` does some work so many times, and adds up what it comes to. */
-template <class Rival>
-constexpr joins joins_of = {
-    [](void *pool, uint64_t n) { return Rival::run(pool, fib_work{n}, 1); },
-    [](void *pool, const tree *root, uint64_t times) { return Rival::run(pool, sum_work{root}, times); },
-    [](void *pool, uint64_t hash, uint32_t depth, uint32_t children) {
-        return Rival::run(pool, search_work{{hash, depth}, 0, children}, 1);
-    },
-    [](void *pool, uint8_t columns) { return Rival::run(pool, queens_work{columns}, 1); },
-    [](void *pool, uint64_t leaves) { return Rival::run(pool, skynet_work{0, leaves, 1}, 1); },
-};
+/* Any of them, by a rival whose `run` does some work so many times, and adds up what it comes to. */
+template <class Rival> uint64_t recurse(void *pool, const recursion *what) {
+    switch (what->kind) {
+    case recursion::fib:
+        return Rival::run(pool, fib_work{what->number}, 1);
+    case recursion::sums:
+        return Rival::run(pool, sum_work{what->root}, what->times);
+    case recursion::search:
+        if (uint32_t children = children_of(what->from))
+            return 1 + Rival::run(pool, search_work{what->from, 0, children}, 1);
+        return 1;
+    case recursion::queens:
+        return Rival::run(pool, queens_work(what->columns), 1);
+    default:
+        return Rival::run(pool, skynet_work{0, what->leaves, 1}, 1);
+    }
+}
 
 /* Such a `run` for rivals that join two calls. */
 template <class Join> struct by_joins {

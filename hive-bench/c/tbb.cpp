@@ -38,18 +38,21 @@ struct pool : tbb::task_scheduler_observer {
     }
 };
 
-template <class Partitioner> void loop(const range &of, Partitioner partitioner, auto body) {
+/* A loop over blocks, or over chunks, one a task; `each` runs a body by a partitioner. */
+auto by_size(size_t len, size_t chunk, auto body, auto each) {
+    if (chunk == 0)
+        return each(range(0, len), tbb::static_partitioner(), body);
+    auto of_chunk = [=](size_t number, size_t) { return chunk_of(len, chunk, number, body); };
+    return each(range(0, chunks_in(len, chunk)), tbb::simple_partitioner(), of_chunk);
+}
+
+void loop(const range &of, auto partitioner, auto body) {
     tbb::parallel_for(of, [=](const range &some) { body(some.begin(), some.end()); }, partitioner);
 }
 
-template <class Partitioner> double sum(const range &of, Partitioner partitioner, auto body) {
+double sum(const range &of, auto partitioner, auto body) {
     auto add = [=](const range &some, double so_far) { return so_far + body(some.begin(), some.end()); };
     return tbb::parallel_reduce(of, 0.0, add, std::plus<double>(), partitioner);
-}
-
-/* A body over chunks, one a task. */
-auto by_chunks(size_t len, size_t chunk, auto body) {
-    return [=](size_t number, size_t) { return chunk_of(len, chunk, number, body); };
 }
 
 struct invoke {
@@ -57,7 +60,11 @@ struct invoke {
     void operator()(const auto &a, const auto &b) const { tbb::parallel_invoke(a, b); }
 };
 
-const loops tbb_loops = {
+}
+
+const rival hb_tbb = {
+    [](size_t threads, const size_t *cpus) -> void * { return new pool(threads, cpus); },
+    [](void *of) { delete static_cast<pool *>(of); },
     [](void *of, part *body, const void *context) {
         size_t threads = static_cast<pool *>(of)->cpus.size();
         loop(range(0, threads), tbb::static_partitioner(), [=](size_t first, size_t end) {
@@ -65,27 +72,11 @@ const loops tbb_loops = {
                 body(context, first, first + 1);
         });
     },
-    [](void *, size_t len, part *body, const void *context) {
-        loop(range(0, len), tbb::static_partitioner(), std::bind_front(body, context));
-    },
     [](void *, size_t len, size_t chunk, part *body, const void *context) {
-        auto of_chunks = by_chunks(len, chunk, std::bind_front(body, context));
-        loop(range(0, chunks_in(len, chunk)), tbb::simple_partitioner(), of_chunks);
-    },
-    [](void *, size_t len, sum_of_part *body, const void *context) {
-        return sum(range(0, len), tbb::static_partitioner(), std::bind_front(body, context));
+        by_size(len, chunk, std::bind_front(body, context), [](auto... all) { loop(all...); });
     },
     [](void *, size_t len, size_t chunk, sum_of_part *body, const void *context) {
-        auto of_chunks = by_chunks(len, chunk, std::bind_front(body, context));
-        return sum(range(0, chunks_in(len, chunk)), tbb::simple_partitioner(), of_chunks);
+        return by_size(len, chunk, std::bind_front(body, context), [](auto... all) { return sum(all...); });
     },
-};
-
-}
-
-const rival hb_tbb = {
-    [](size_t threads, const size_t *cpus) -> void * { return new pool(threads, cpus); },
-    [](void *of) { delete static_cast<pool *>(of); },
-    &tbb_loops,
-    joins_of<by_joins<invoke>>,
+    recurse<by_joins<invoke>>,
 };

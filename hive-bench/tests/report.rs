@@ -70,16 +70,6 @@ fn a_filed_run_fits_one_screen() {
 }
 
 #[test]
-fn the_ranking_is_had_as_markdown() {
-    let output = hive_bench(&["report", &filed(FILED[0]), "--markdown"]);
-    let text = stdout(&output);
-    assert!(text.starts_with("hive is ahead in ") && text.contains("| region/2 "), "{text}{}", stderr(&output));
-    let lines = text.lines().filter(|line| line.starts_with('|'));
-    let widths: std::collections::HashSet<_> = lines.map(|line| line.matches('|').count()).collect();
-    assert_eq!(widths.len(), 1, "{text}");
-}
-
-#[test]
 fn what_is_no_run_is_refused() {
     refused(&["report"], &["<RUN>"]);
     refused(&["report", "/nowhere/at/all.json"], &["/nowhere/at/all.json", "cannot be read"]);

@@ -88,14 +88,10 @@ fn verify_team(runtime: &mut impl Runtime) -> Result<Vec<usize>, String> {
     let seen_on: Vec<_> = (0..threads).map(|_| AtomicUsize::new(0)).collect();
     let unknown_ids = AtomicUsize::new(0);
     // Relaxed throughout: the end of the region orders all of it before the loads below.
-    runtime.region(threads, |id| match runs.get(id) {
-        Some(run) => {
-            run.fetch_add(1, Ordering::Relaxed);
-            seen_on[id].store(cpus::current().unwrap_or(usize::MAX), Ordering::Relaxed);
-        }
-        None => {
-            unknown_ids.fetch_add(1, Ordering::Relaxed);
-        }
+    runtime.region(threads, |id| {
+        runs.get(id).unwrap_or(&unknown_ids).fetch_add(1, Ordering::Relaxed);
+        let seen_on = seen_on.get(id).into_iter();
+        seen_on.for_each(|cpu| cpu.store(cpus::current().unwrap_or(usize::MAX), Ordering::Relaxed));
     });
     let runs: Vec<usize> = runs.iter().map(|run| run.load(Ordering::Relaxed)).collect();
     if unknown_ids.into_inner() > 0 || runs.iter().any(|run| *run != 1) {

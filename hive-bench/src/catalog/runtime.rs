@@ -77,8 +77,7 @@ impl RuntimeId {
     /// GNU's OpenMP polls for some milliseconds, LLVM's for 200.
     pub(crate) fn sleeps_after(self, gap: Duration) -> bool {
         match self {
-            Self::HiveSpin | Self::HiveBesideRayon | Self::ForkUnion => false,
-            Self::Chili | Self::Forte => false,
+            Self::HiveSpin | Self::HiveBesideRayon | Self::ForkUnion | Self::Chili | Self::Forte => false,
             Self::LibgompActive | Self::LibompActive => false,
             Self::Libgomp => gap >= Duration::from_millis(20),
             Self::Libomp => gap > Duration::from_millis(200),
@@ -164,8 +163,8 @@ impl RuntimeId {
     /// called from outside.
     fn can_task(self, case: Case) -> bool {
         let openmp = matches!(self, Self::Libgomp | Self::Libomp);
-        let in_cpp = matches!(self, Self::Tbb | Self::Citor);
-        let joins = self.has_only_joins() || in_cpp || matches!(self, Self::RayonWorker | Self::Sequential);
+        let others = matches!(self, Self::RayonWorker | Self::Tbb | Self::Citor | Self::Sequential);
+        let joins = self.has_only_joins() || others;
         match case {
             Case::JoinTree | Case::JoinComb => joins || self == Self::Hive,
             _ if case.is_of_the_field() => joins || self == Self::Hive,

@@ -5,8 +5,6 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::record;
-use crate::report::figures::Figures;
-use crate::report::ranking::{self, Row};
 use crate::report::text;
 use crate::system::exit::{Failure, Outcome};
 
@@ -18,18 +16,11 @@ pub(crate) struct Arguments {
     /// Print every table, not only what fits one screen
     #[arg(long)]
     full: bool,
-    /// Print only the ranking "hive against the best rival", as Markdown
-    #[arg(long, conflicts_with = "full")]
-    markdown: bool,
 }
 
 /// Prints it.
 pub(crate) fn main(arguments: &Arguments) -> Outcome {
     let run = record::read(&arguments.run).map_err(Failure::Usage)?;
-    if arguments.markdown {
-        print!("{}", ranking::markdown(&Row::all(&Figures::of(&run.records))));
-    } else {
-        print!("{}", text(&run, Some(&arguments.run), arguments.full));
-    }
+    print!("{}", text(&run, Some(&arguments.run), arguments.full));
     Ok(())
 }

@@ -35,8 +35,6 @@ impl<'a, T> Disjoint<'a, T> {
     #[allow(clippy::mut_from_ref, reason = "the very purpose: the caller vouches for the parts")]
     pub(crate) unsafe fn part(&self, range: Range<usize>) -> &mut [T] {
         let (begin, len) = self.within(range);
-        // SAFETY: `within` has checked the bounds.
-        let begin = unsafe { self.start.add(begin) };
         // SAFETY: in bounds of one live array, and the caller vouches that nobody else uses it.
         unsafe { slice::from_raw_parts_mut(begin, len) }
     }
@@ -47,15 +45,13 @@ impl<'a, T> Disjoint<'a, T> {
     /// While the result lives, nobody holds a part for writing that overlaps `range`.
     pub(crate) unsafe fn shared(&self, range: Range<usize>) -> &[T] {
         let (begin, len) = self.within(range);
-        // SAFETY: `within` has checked the bounds.
-        let begin = unsafe { self.start.add(begin) };
         // SAFETY: in bounds of one live array, and the caller vouches that nobody writes it.
         unsafe { slice::from_raw_parts(begin, len) }
     }
 
-    fn within(&self, range: Range<usize>) -> (usize, usize) {
+    fn within(&self, range: Range<usize>) -> (*mut T, usize) {
         assert!(range.start <= range.end && range.end <= self.len, "{range:?} is not within 0..{}", self.len);
-        (range.start, range.len())
+        (self.start.wrapping_add(range.start), range.len())
     }
 }
 

@@ -35,35 +35,27 @@ impl Plates {
 
     /// `steps` heat steps, a region each.
     pub(crate) fn run(&mut self, by: &mut impl Runtime, steps: u64) {
+        let plates = self.shared();
         for step in 0..steps {
-            let (from, to) = self.for_step(step);
-            let (from, to) = (Disjoint::new(from), Disjoint::new(to));
-            by.blocks_in_region(SIDE, |rows| {
-                // SAFETY: each thread has rows of its own, and a step only reads `from`.
-                unsafe {
-                    sweep_part(&to, &from, rows);
-                };
-            });
+            // SAFETY: each thread has rows of its own, and a region is one step.
+            by.blocks_in_region(SIDE, |rows| unsafe { sweep_part(&plates, step, rows) });
         }
     }
 
     /// The same in one region, a barrier each.
     pub(crate) fn run_in_one_region(&mut self, by: &mut impl Runtime, steps: u64) {
-        let (plates, threads) = ([Disjoint::new(&mut self.even), Disjoint::new(&mut self.odd)], by.threads());
+        let (plates, threads) = (self.shared(), by.threads());
         by.one_region(|thread| {
-            let ([even, odd], rows) = (&plates, split(thread.id(), threads, SIDE));
             for step in 0..steps {
-                let (from, to) = if step.is_multiple_of(2) { (even, odd) } else { (odd, even) };
                 // SAFETY: `split` gives each thread rows of its own; the barrier keeps everybody in the same step.
-                unsafe { sweep_part(to, from, rows.clone()) };
+                unsafe { sweep_part(&plates, step, split(thread.id(), threads, SIDE)) };
                 thread.barrier();
             }
         });
     }
 
-    /// From and to for one step.
-    fn for_step(&mut self, step: u64) -> (&mut [f64], &mut [f64]) {
-        if step.is_multiple_of(2) { (&mut self.even, &mut self.odd) } else { (&mut self.odd, &mut self.even) }
+    fn shared(&mut self) -> [Disjoint<'_>; 2] {
+        [Disjoint::new(&mut self.even), Disjoint::new(&mut self.odd)]
     }
 
     /// All bits of the plate that holds the result of `steps` steps.
@@ -86,11 +78,12 @@ fn sweep(to: &mut [f64], from: &[f64], rows: Range<usize>) {
     }
 }
 
-/// The same, for threads that have nothing but the two plates.
+/// The same in one step, from the even plate to the odd one or back.
 ///
 /// # Safety
-/// Nobody else writes these rows of `to`, and nobody writes `from`.
-unsafe fn sweep_part(to: &Disjoint<'_>, from: &Disjoint<'_>, rows: Range<usize>) {
+/// Nobody else does these rows, and everybody is in the same step.
+unsafe fn sweep_part([even, odd]: &[Disjoint<'_>; 2], step: u64, rows: Range<usize>) {
+    let (from, to) = if step.is_multiple_of(2) { (even, odd) } else { (odd, even) };
     // SAFETY: the caller's promise.
     let to = unsafe { to.part(cells_of(&rows)) };
     // SAFETY: the caller's promise.
@@ -122,8 +115,8 @@ mod tests {
     #[test]
     fn a_cell_becomes_the_mean_of_its_neighbours_and_the_border_stays() {
         let mut plates = Plates::new();
-        let (from, to) = plates.for_step(0);
-        sweep(&mut to[cells_of(&(0..SIDE))], from, 0..SIDE);
+        plates.run(&mut Sequential::<false>, 1);
+        let (from, to) = (plates.even, plates.odd);
         let at = |row: usize, column: usize| row * WIDTH + column;
         let mean = (from[at(4, 9)] + from[at(6, 9)] + from[at(5, 8)] + from[at(5, 10)]) / 4.0;
         assert_eq!(to[at(5, 9)], mean);
@@ -137,9 +130,9 @@ mod tests {
     fn parts_give_the_same_bits() {
         let mut plates = Plates::new();
         for step in 0..3 {
-            let (from, to) = plates.for_step(step);
             for rows in [0..7, 7..300, 300..SIDE] {
-                sweep(&mut to[cells_of(&rows)], from, rows);
+                // SAFETY: there is one thread.
+                unsafe { sweep_part(&plates.shared(), step, rows) };
             }
         }
         assert_eq!(plates.checksum(3), expected_checksum(3));

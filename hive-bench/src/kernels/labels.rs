@@ -33,10 +33,8 @@ impl Labels {
     }
 
     fn of(runtime: &mut impl Runtime, graph: &Graph) -> Self {
-        assert!(
-            graph.neighbours.iter().all(|neighbour| (*neighbour as usize) < graph.vertices()),
-            "a neighbour is no vertex"
-        );
+        let are_vertices = graph.neighbours.iter().all(|neighbour| (*neighbour as usize) < graph.vertices());
+        assert!(are_vertices, "a neighbour is no vertex");
         let starts = placed(runtime, graph.starts.len(), |i| graph.starts[i]);
         let neighbours = placed(runtime, graph.neighbours.len(), |i| graph.neighbours[i]);
         let mut labels = || placed(runtime, graph.vertices(), |_| u32::MAX);

@@ -1,11 +1,13 @@
-//! Work by recursive join, down to the last leaf: written once, for every runtime that can join two closures. `c/recursions.hpp` has it once more.
+//! Work by recursive join, down to the last leaf: written once, for every runtime that can join two closures, and once
+//! more for those in C++ (`c/recursions.hpp`).
 
 use crate::kernels::field::{self, Board};
 use crate::kernels::join::Join;
 use crate::kernels::joins::{self, Tree};
 use crate::kernels::search::{self, Node};
 
-/// The recursions, each of which ends in a number.
+/// The recursions, each of which ends in a number. `c/rival.hpp` has the same type.
+#[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) enum Recursion<'t> {
     /// This Fibonacci number.

@@ -10,6 +10,7 @@ const ROOT: u64 = 18;
 const CHILDREN_OF_ROOT: u32 = 32;
 
 /// A node of the tree.
+#[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
     pub(crate) hash: u64,

@@ -139,25 +139,26 @@ impl Csr {
         let sum = |row: &[usize]| self.values[row[0]..row[1]].iter().map(|value| value.abs()).sum::<f64>();
         self.starts.windows(2).map(sum).fold(0.0, f64::max)
     }
-
-    /// Row by row, columns ascending.
-    #[cfg(test)]
-    pub(crate) fn entries(&self) -> impl Iterator<Item = Entry> {
-        let row_of = |row: usize| {
-            let range = self.starts[row]..self.starts[row + 1];
-            let row = u32::try_from(row).expect("rows are counted in 32 bits");
-            self.indices[range.clone()].iter().zip(&self.values[range]).map(move |(&column, &value)| Entry {
-                row,
-                column,
-                value,
-            })
-        };
-        (0..self.rows()).flat_map(row_of)
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    impl Csr {
+        /// Row by row, columns ascending.
+        pub(crate) fn entries(&self) -> impl Iterator<Item = Entry> {
+            let row_of = |row: usize| {
+                let range = self.starts[row]..self.starts[row + 1];
+                let row = u32::try_from(row).expect("rows are counted in 32 bits");
+                self.indices[range.clone()].iter().zip(&self.values[range]).map(move |(&column, &value)| Entry {
+                    row,
+                    column,
+                    value,
+                })
+            };
+            (0..self.rows()).flat_map(row_of)
+        }
+    }
+
     use super::*;
 
     fn entry(row: u32, column: u32, value: f64) -> Entry {

@@ -47,19 +47,6 @@ struct Shared {
     answer: AtomicU32,
 }
 
-impl Shared {
-    fn answer_all(&self) {
-        for turn in 1.. {
-            // Relaxed, here and where it is asked: parking and unparking order the question.
-            while self.question.load(Ordering::Relaxed) < turn {
-                thread::park();
-            }
-            // Release: pairs with the Acquire in `ask`.
-            self.answer.store(turn, Ordering::Release);
-        }
-    }
-}
-
 impl HandOver {
     /// Starts the thread, on CPU `there` if it is to be bound. An unbound thread gets the binding of the caller.
     pub(crate) fn start(there: Option<usize>) -> Self {
@@ -68,7 +55,14 @@ impl HandOver {
             let shared = Arc::clone(&shared);
             move || {
                 there.map(cpus::pin);
-                shared.answer_all();
+                for turn in 1.. {
+                    // Relaxed, here and where it is asked: parking and unparking order the question.
+                    while shared.question.load(Ordering::Relaxed) < turn {
+                        thread::park();
+                    }
+                    // Release: pairs with the Acquire in `ask`.
+                    shared.answer.store(turn, Ordering::Release);
+                }
             }
         });
         let mut hand_over = Self { shared, asked: 0, thread: thread.thread().clone() };

@@ -34,7 +34,7 @@ impl Protocol {
     /// Bee i is on `cpus[i]`.
     pub(super) fn new(shape: Shape, cpus: &[Place], back_off: u64) -> Self {
         let keys = match shape {
-            Shape::Flat => TOGETHER,
+            Shape::Flat => &[],
             Shape::Cluster => BY_CLUSTER,
             Shape::Node => BY_NODE,
         };
@@ -97,8 +97,6 @@ pub(super) type Group = Vec<usize>;
 /// What the bees of the lowest groups share, and then what their leaders share.
 type Key = fn(&Place) -> (Option<usize>, Option<&str>);
 
-/// All in one group.
-pub(super) const TOGETHER: &[Key] = &[];
 /// Groups by cluster, groups of leaders by node, and a group of the leaders of those. As in hive, two nodes that share
 /// a cache are separate.
 pub(super) const BY_CLUSTER: &[Key] = &[|cpu| (cpu.node, cpu.cluster.as_deref()), |cpu| (cpu.node, None)];
@@ -196,7 +194,7 @@ mod tests {
     fn a_cache_of_two_nodes_is_two_clusters() {
         let cpus: Vec<Place> = cpus(8).into_iter().map(|cpu| Place { cluster: Some("0".to_owned()), ..cpu }).collect();
         assert_eq!(tree(&cpus, BY_CLUSTER), [vec![0, 1, 2, 3], vec![4, 5, 6, 7], vec![0, 4]]);
-        assert_eq!(tree(&cpus, TOGETHER), [(0..8).collect::<Vec<_>>()]);
+        assert_eq!(tree(&cpus, &[]), [(0..8).collect::<Vec<_>>()]);
     }
 
     #[test]

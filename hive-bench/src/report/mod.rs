@@ -8,7 +8,6 @@ pub(crate) mod summary;
 pub(crate) mod tables;
 mod targets;
 
-use std::fmt::Write;
 use std::path::Path;
 
 use crate::record::Run;
@@ -45,11 +44,7 @@ fn full(run: &Run, figures: &Figures) -> String {
 }
 
 fn head(run: &Run) -> String {
-    let machine = &run.machine;
-    let mut text = format!("{}\n{}, {}\n", machine.processor, machine.system, run.date);
-    let cpus: Vec<String> = machine.cpus.iter().map(ToString::to_string).collect();
-    let _ = writeln!(text, "CPUs in the order of use: {}", cpus.join(" "));
-    let _ = writeln!(text, "OpenMP compiled by: {}", run.build.openmp);
-    let _ = writeln!(text, "{}", machine.hive_report.trim_end());
-    text
+    let cpus: Vec<String> = run.machine.cpus.iter().map(ToString::to_string).collect();
+    let (above, cpus, report) = (summary::head(run).join("\n"), cpus.join(" "), run.machine.hive_report.trim_end());
+    format!("{above}\nCPUs in the order of use: {cpus}\nOpenMP compiled by: {}\n{report}\n", run.build.openmp)
 }

@@ -32,9 +32,8 @@ fn trouble(record: &Record, cpus: &[usize]) -> Option<String> {
         Outcome::Failed(reason) => Some(format!("failed: {who}: {reason}")),
         Outcome::Measured(measured) => {
             let seen_on = &measured.seen_on;
-            let is_somewhere = seen_on.iter().all(|cpu| cpus.contains(cpu));
-            let is_there = cpus.starts_with(seen_on) || is_somewhere && !record.runtime.has_regions();
-            let misplaced = record.runtime.is_pinned() && !is_there;
+            let is_anywhere = || !record.runtime.has_regions() && seen_on.iter().all(|cpu| cpus.contains(cpu));
+            let misplaced = record.runtime.is_pinned() && !cpus.starts_with(seen_on) && !is_anywhere();
             misplaced.then(|| format!("warning: {who}: threads ran on CPUs {seen_on:?}"))
         }
     }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use comfy_table::{Table, presets};
+use comfy_table::Table;
 
 use crate::catalog::{Case, RuntimeId, Unit, names};
 use crate::report::figures::{Against, Figures, Key};
@@ -134,13 +134,6 @@ pub(crate) fn text(rows: &[Row]) -> String {
     format!("ranking: hive against the best rival, case by case\n{sentence}\n{}\n\n{LEGEND}\n", table.trim_fmt())
 }
 
-/// For a README.
-pub(crate) fn markdown(rows: &[Row]) -> String {
-    let mut table = ranked(rows);
-    table.load_style(presets::ASCII_MARKDOWN);
-    format!("{}\n\n{table}\n\n{LEGEND}\n", sentence(rows))
-}
-
 /// Fewer rounds than this are no verdict, unless all of them are far from 1.
 pub(crate) const ENOUGH_ROUNDS: usize = 5;
 /// So many times as long is far.
@@ -229,7 +222,6 @@ mod tests {
         let place = |name: &str| text.find(name).unwrap_or_else(|| panic!("{name} is missing: {text}"));
         assert!(place("forkunion") < place("libomp"), "{text}");
         assert!(text.contains("1.40") && text.contains("0.25"), "{text}");
-        assert!(markdown(&rows).contains("| reduce/2 "), "{}", markdown(&rows));
     }
 
     #[test]

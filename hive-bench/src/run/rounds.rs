@@ -1,5 +1,5 @@
-//! Measurements in interleaved rounds, for the commands that measure several ways in several rows: `crowd` and
-//! `numeric`.
+//! Measurements in interleaved rounds, for the commands that measure several ways in several rows: `crowd`,
+//! `numeric` and `latency`.
 
 use std::time::Duration;
 

@@ -4,18 +4,9 @@
 use crate::catalog::RuntimeId;
 use crate::measure::{hand_over, round_trip};
 use crate::record::{Job, Measured, Reference};
-use crate::runtimes::chili;
-#[cfg(feature = "forkunion")]
-use crate::runtimes::forkunion::ForkUnionPool;
-#[cfg(feature = "forte")]
-use crate::runtimes::forte::FortePool;
 use crate::runtimes::hive::HiveTeam;
-#[cfg(openmp_compiled)]
-use crate::runtimes::hive::Team;
 #[cfg(cpp_compiled)]
 use crate::runtimes::native::NativePool;
-#[cfg(openmp_compiled)]
-use crate::runtimes::openmp::OpenMp;
 use crate::runtimes::rayon::RayonPool;
 use crate::runtimes::sequential::Sequential;
 use crate::runtimes::std_scope::StdScope;
@@ -46,29 +37,32 @@ pub(crate) fn measure(job: &Job) -> Result<Measured, String> {
 /// A runtime that this build lacks says why.
 fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
     let cpus = job.cpus.get(..job.threads).ok_or("more threads than CPUs")?;
+    if job.runtime.is_sequential() {
+        cpus::pin(cpus[0]);
+    }
     match job.runtime {
         #[cfg(feature = "rayon-interop")]
         runtime if job.case == crate::catalog::Case::RayonInterop => {
             // rayon's workers are the hive's own threads, or those of a pool beside it, on the same CPUs.
             let is_beside = runtime == RuntimeId::HiveBesideRayon;
             let mut team = HiveTeam::new(RuntimeId::Hive, cpus, |builder| builder.host_rayon(!is_beside))?;
-            let beside = is_beside.then(|| RayonPool::new(RuntimeId::RayonWorker, cpus, cpus[0]));
-            let beside = beside.transpose()?;
+            let beside = is_beside.then(|| RayonPool::new(RuntimeId::RayonWorker, cpus, cpus[0])).transpose()?;
             cases::warm_up(&mut team, measured)?;
             measured.samples = cases::regions::rayon_interop(&mut team, beside.as_ref(), &job.budget)?;
             Ok(())
         }
         #[cfg(openmp_compiled)]
-        RuntimeId::HiveC => cases::run(&mut Team::<true>::new(job.runtime, cpus, |builder| builder)?, job, measured),
-        #[cfg(openmp_compiled)]
-        RuntimeId::SequentialC => {
-            cpus::pin(cpus[0]);
-            cases::run(&mut Sequential::<true>, job, measured)
+        RuntimeId::HiveC => {
+            cases::run(&mut runtimes::hive::Team::<true>::new(job.runtime, cpus, |builder| builder)?, job, measured)
         }
         #[cfg(openmp_compiled)]
-        runtime if runtime.is_openmp() => cases::run(&mut OpenMp::new(runtime, job.threads)?, job, measured),
+        RuntimeId::SequentialC => cases::run(&mut Sequential::<true>, job, measured),
+        #[cfg(openmp_compiled)]
+        runtime if runtime.is_openmp() => {
+            cases::run(&mut runtimes::openmp::OpenMp::new(runtime, job.threads)?, job, measured)
+        }
         #[cfg(feature = "forkunion")]
-        RuntimeId::ForkUnion => cases::run(&mut ForkUnionPool::new(cpus)?, job, measured),
+        RuntimeId::ForkUnion => cases::run(&mut runtimes::forkunion::ForkUnionPool::new(cpus)?, job, measured),
         runtime if runtime.is_rayon() => {
             // rayon wakes its first worker first. From the CPU of the last one the caller of tasks need not wait for
             // that, as in hive.
@@ -76,18 +70,15 @@ fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
             let caller = if far { cpus[cpus.len() - 1] } else { cpus[0] };
             cases::run(&mut RayonPool::new(runtime, cpus, caller)?, job, measured)
         }
-        RuntimeId::Chili => joins(&mut chili::pool(cpus), job, measured),
+        RuntimeId::Chili => joins(&mut runtimes::chili::pool(cpus), job, measured),
         #[cfg(feature = "forte")]
-        RuntimeId::Forte => joins(&mut FortePool::new(cpus)?, job, measured),
+        RuntimeId::Forte => joins(&mut runtimes::forte::pool(cpus), job, measured),
         #[cfg(libfork_compiled)]
         RuntimeId::Libfork => joins(&mut NativePool::new(job.runtime, cpus)?, job, measured),
         #[cfg(cpp_compiled)]
         RuntimeId::Tbb | RuntimeId::Citor => cases::run(&mut NativePool::new(job.runtime, cpus)?, job, measured),
         RuntimeId::StdScope => cases::run(&mut StdScope { threads: job.threads }, job, measured),
-        RuntimeId::Sequential => {
-            cpus::pin(cpus[0]);
-            cases::run(&mut Sequential::<false>, job, measured)
-        }
+        RuntimeId::Sequential => cases::run(&mut Sequential::<false>, job, measured),
         runtime if runtime.is_hive() && runtime != RuntimeId::HiveC => {
             let mut team = HiveTeam::new(runtime, cpus, |builder| builder.poll(job.poll))?;
             cases::run(&mut team, job, measured)?;

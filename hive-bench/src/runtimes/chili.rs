@@ -12,14 +12,8 @@ use crate::system::cpus;
 
 /// The pool counts the calling thread among its threads; the heartbeat has one more.
 pub(crate) fn pool(cpus: &[usize]) -> ThreadPool {
-    // chili binds no threads, but they inherit the binding of the thread that makes them. So the caller gets one CPU,
-    // and the other threads share the rest.
-    if let [_, others @ ..] = cpus {
-        cpus::pin_to_any(others);
-    }
-    let pool = ThreadPool::with_config(Config { thread_count: NonZero::new(cpus.len()), ..Config::default() });
-    cpus::pin(cpus[0]);
-    pool
+    let config = Config { thread_count: NonZero::new(cpus.len()), ..Config::default() };
+    cpus::beside_caller(cpus, || ThreadPool::with_config(config))
 }
 
 /// chili hands its closures a scope, on which they have to go on.

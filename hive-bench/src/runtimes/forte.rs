@@ -1,5 +1,5 @@
-//! Forte: joins that stay on their thread until a heartbeat shares one of them, as chili's do. It has scopes and spawns,
-//! too, but no regions.
+//! Forte: joins that stay on their thread until a heartbeat shares one of them, as chili's do. It has no regions; its
+//! scopes and spawns are not measured.
 
 use forte::{ThreadPool, Worker};
 
@@ -8,20 +8,13 @@ use crate::kernels::recursion::Recursion;
 use crate::runtimes::tasks::Tasks;
 use crate::system::cpus;
 
-/// A pool lives for ever. It has a thread less than the team, whose first thread is the caller.
-pub(crate) struct FortePool(&'static ThreadPool);
-
-impl FortePool {
-    pub(crate) fn new(cpus: &[usize]) -> Result<Self, String> {
-        // Forte binds no threads, so its threads and that of the heartbeat share what the caller leaves, as in chili.
-        if let [_, others @ ..] = cpus {
-            cpus::pin_to_any(others);
-        }
-        let pool: &ThreadPool = Box::leak(Box::new(ThreadPool::new()));
-        let (wanted, made) = (cpus.len() - 1, pool.resize_to(cpus.len() - 1));
-        cpus::pin(cpus[0]);
-        if made == wanted { Ok(Self(pool)) } else { Err(format!("forte makes only {made} of {wanted} threads")) }
-    }
+/// A pool lives for ever. It has a thread less than the team, whose first thread is the caller; the heartbeat has one
+/// more.
+pub(crate) fn pool(cpus: &[usize]) -> &'static ThreadPool {
+    let pool: &ThreadPool = Box::leak(Box::new(ThreadPool::new()));
+    let made = cpus::beside_caller(cpus, || pool.resize_to(cpus.len() - 1));
+    assert_eq!(made, cpus.len() - 1, "Forte makes as many threads as it is asked for");
+    pool
 }
 
 /// Forte hands its closures the worker that runs them, on which they go on.
@@ -41,9 +34,9 @@ impl Join for ForteJoin<'_> {
     }
 }
 
-impl Tasks for FortePool {
+impl Tasks for &'static ThreadPool {
     fn recurse(&mut self, recursion: Recursion<'_>) -> u64 {
-        self.0.with_worker(|worker| recursion.by(&mut ForteJoin(worker)))
+        self.with_worker(|worker| recursion.by(&mut ForteJoin(worker)))
     }
 }
 
@@ -55,7 +48,7 @@ mod tests {
     #[test]
     fn joins() {
         for threads in 1..=2 {
-            joins_are_right(&mut FortePool::new(&vec![cpus::in_order_of_use()[0]; threads]).unwrap());
+            joins_are_right(&mut pool(&vec![cpus::in_order_of_use()[0]; threads]));
         }
     }
 }

@@ -6,42 +6,24 @@ use std::hint::black_box;
 use std::ops::Range;
 
 use crate::catalog::RuntimeId;
-use crate::kernels::joins::Tree;
 use crate::kernels::recursion::Recursion;
-use crate::runtimes::bodies::{self, Part, SumOfPart};
+use crate::runtimes::Runtime;
+use crate::runtimes::bodies::{self, Part};
 use crate::runtimes::loops::Loops;
 use crate::runtimes::tasks::Tasks;
-use crate::runtimes::{Runtime, cannot};
 use crate::system::cpus;
 
 type Pool = *mut c_void;
-type Body = *const c_void;
-
-#[repr(C)]
-struct ItsLoops {
-    region: unsafe extern "C" fn(Pool, Part, Body),
-    blocks: unsafe extern "C" fn(Pool, usize, Part, Body),
-    dynamic: unsafe extern "C" fn(Pool, usize, usize, Part, Body),
-    sum: unsafe extern "C" fn(Pool, usize, SumOfPart, Body) -> f64,
-    dynamic_sum: unsafe extern "C" fn(Pool, usize, usize, SumOfPart, Body) -> f64,
-}
-
-/// Safe: they are called with pools that live.
-#[repr(C)]
-struct ItsJoins {
-    fib: extern "C" fn(Pool, u64) -> u64,
-    sums: extern "C" fn(Pool, &Tree, u64) -> u64,
-    search: extern "C" fn(Pool, hash: u64, depth: u32, children: u32) -> u64,
-    queens: extern "C" fn(Pool, columns: u8) -> u64,
-    skynet: extern "C" fn(Pool, leaves: u64) -> u64,
-}
 
 #[repr(C)]
 struct Table {
     create: unsafe extern "C" fn(threads: usize, cpus: *const usize) -> Pool,
     destroy: unsafe extern "C" fn(Pool),
-    loops: Option<&'static ItsLoops>,
-    joins: ItsJoins,
+    region: unsafe extern "C" fn(Pool, Part, *const c_void),
+    /// By blocks where `chunk` is 0; so is the sum.
+    a_loop: unsafe extern "C" fn(Pool, len: usize, chunk: usize, Part, *const c_void),
+    sum: unsafe extern "C" fn(Pool, len: usize, chunk: usize, Part<f64>, *const c_void) -> f64,
+    recurse: unsafe extern "C" fn(Pool, &Recursion<'_>) -> u64,
 }
 
 unsafe extern "C" {
@@ -81,10 +63,6 @@ impl NativePool {
         cpus::pin(cpus[0]);
         if pool.is_null() { Err("no more threads than cores".to_owned()) } else { Ok(Self { table, pool, threads }) }
     }
-
-    fn loops(&self) -> &'static ItsLoops {
-        self.table.loops.unwrap_or_else(|| cannot())
-    }
 }
 
 impl Drop for NativePool {
@@ -103,52 +81,39 @@ impl Runtime for NativePool {
         debug_assert_eq!(threads, self.threads(), "a pool has one size");
         let body = |ids: Range<usize>| body(ids.start);
         // SAFETY: the call returns when all threads are done with the body.
-        bodies::run(&body, |part, context| unsafe { (self.loops().region)(self.pool, part, context) });
+        bodies::run(&body, |part, context| unsafe { (self.table.region)(self.pool, part, context) });
     }
 
     fn sums(&mut self, times: u64) -> f64 {
         let numbers = |ids: Range<usize>| ids.map(|id| black_box(id + 1) as f64).sum();
         (0..times).map(|_| self.sum(self.threads, numbers)).sum()
     }
-
-    fn blocks_in_region<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
-        self.blocks(len, body);
-    }
 }
 
 impl Loops for NativePool {
     fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
-        // SAFETY: as in `region`.
-        bodies::run(&body, |part, context| unsafe { (self.loops().blocks)(self.pool, len, part, context) });
+        self.dynamic(len, 0, body);
     }
 
     fn dynamic<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, chunk: usize, body: F) {
         // SAFETY: as in `region`.
-        bodies::run(&body, |part, context| unsafe { (self.loops().dynamic)(self.pool, len, chunk, part, context) });
+        bodies::run(&body, |part, context| unsafe { (self.table.a_loop)(self.pool, len, chunk, part, context) });
     }
 
     fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64 {
-        // SAFETY: as in `region`.
-        bodies::sum(&body, |part, context| unsafe { (self.loops().sum)(self.pool, len, part, context) })
+        self.dynamic_sum(len, 0, body)
     }
 
     fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, chunk: usize, body: F) -> f64 {
         // SAFETY: as in `region`.
-        bodies::sum(&body, |part, context| unsafe { (self.loops().dynamic_sum)(self.pool, len, chunk, part, context) })
+        bodies::run(&body, |part, context| unsafe { (self.table.sum)(self.pool, len, chunk, part, context) })
     }
 }
 
 impl Tasks for NativePool {
     fn recurse(&mut self, recursion: Recursion<'_>) -> u64 {
-        let (joins, pool) = (&self.table.joins, self.pool);
-        match recursion {
-            Recursion::Fib(n) => (joins.fib)(pool, n),
-            Recursion::Sums { tree, times } => (joins.sums)(pool, tree, times),
-            Recursion::Search(root) if root.children() == 0 => 1,
-            Recursion::Search(root) => 1 + (joins.search)(pool, root.hash, root.depth, root.children()),
-            Recursion::Queens(columns) => (joins.queens)(pool, columns),
-            Recursion::Skynet(leaves) => (joins.skynet)(pool, leaves),
-        }
+        // SAFETY: the pool lives, and so does what the recursion refers to.
+        unsafe { (self.table.recurse)(self.pool, &recursion) }
     }
 }
 
@@ -172,7 +137,7 @@ mod tests {
                 let test = || {
                     let mut team = NativePool::new(runtime, cpus).unwrap();
                     joins_are_right(&mut team);
-                    if team.table.loops.is_some() {
+                    if runtime != RuntimeId::Libfork {
                         loops_are_right(&mut team);
                         let mut once = [const { AtomicUsize::new(0) }; 2];
                         team.region(cpus.len(), |id| _ = once[id].fetch_add(1, Ordering::Relaxed));

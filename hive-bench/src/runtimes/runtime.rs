@@ -57,8 +57,8 @@ pub(crate) trait Runtime: Sync {
     }
 
     /// One region with `times` barriers in it.
-    fn barriers(&mut self, _times: u64) {
-        cannot()
+    fn barriers(&mut self, times: u64) {
+        self.one_region(|thread| (0..times).for_each(|_| thread.barrier()));
     }
 
     /// A loop as a region, in which each thread has a block.

@@ -48,15 +48,6 @@ impl Runtime for StdScope {
         (0..times).map(|_| self.sum_of(number)).sum()
     }
 
-    fn barriers(&mut self, times: u64) {
-        let barrier = Barrier::new(self.threads);
-        self.region(self.threads, |_| {
-            for _ in 0..times {
-                barrier.wait();
-            }
-        });
-    }
-
     fn one_region(&mut self, body: impl Fn(&dyn TeamThread) + Sync) {
         let barrier = Barrier::new(self.threads);
         self.region_by_barrier(|| _ = barrier.wait(), body);

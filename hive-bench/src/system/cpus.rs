@@ -64,6 +64,15 @@ pub(crate) fn pin_to_any(_cpus: &[usize]) -> bool {
     false
 }
 
+/// Makes a pool that binds no threads itself. They inherit the binding of the thread that makes them: so the caller
+/// gets the first CPU, and the others share the rest.
+pub(crate) fn beside_caller<P>(cpus: &[usize], make: impl FnOnce() -> P) -> P {
+    pin_to_any(&cpus[1..]);
+    let pool = make();
+    pin(cpus[0]);
+    pool
+}
+
 /// The CPU that the calling thread runs on, where the system says.
 #[cfg(target_os = "linux")]
 pub(crate) fn current() -> Option<usize> {

@@ -40,10 +40,8 @@ pub(crate) fn write_json(flag: &str, path: &Path, figures: &impl Serialize) -> R
 }
 
 fn without_home(text: String) -> String {
-    match std::env::var("HOME").ok().filter(|home| home.len() > 1) {
-        Some(home) => text.replace(&home, "~"),
-        None => text,
-    }
+    let home = std::env::var("HOME").unwrap_or_default();
+    if home.len() > 1 { text.replace(&home, "~") } else { text }
 }
 
 /// What a file says that may be gzipped. Its first bytes, not its name, tell.

@@ -9,23 +9,23 @@ use crate::system::exit::{Failure, Outcome};
 use crate::system::{cpus, start};
 
 /// The process. It ends when this is dropped, and also if this program ends before that.
-pub(in crate::commands) struct Busy(Child);
+struct Busy(Child);
 
-impl Busy {
-    /// Starts it, bound to a CPU or to none.
-    pub(in crate::commands) fn start(cpu: Option<usize>) -> Result<Self, String> {
-        let arguments: Vec<_> = std::iter::once("busy".to_owned()).chain(cpu.map(|cpu| cpu.to_string())).collect();
-        let child = start::command(&arguments, &[])?.stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
-        child.map(Self).map_err(|error| format!("cannot start a busy process: {error}"))
-    }
-
-    /// What was measured beside it counts only if it has been there all the time.
-    pub(in crate::commands) fn is_still_there(&mut self) -> Result<(), String> {
-        match self.0.try_wait() {
-            Ok(None) => Ok(()),
-            Ok(Some(status)) => Err(format!("the busy process ended too early, with {status}")),
-            Err(error) => Err(format!("nothing is known of the busy process: {error}")),
-        }
+/// Measures beside such a process, bound to a CPU or to none, if one is wanted.
+pub(in crate::commands) fn beside<T>(
+    busy: Option<Option<usize>>,
+    measure: impl FnOnce() -> Result<T, String>,
+) -> Result<T, String> {
+    let Some(cpu) = busy else { return measure() };
+    let arguments: Vec<_> = std::iter::once("busy".to_owned()).chain(cpu.map(|cpu| cpu.to_string())).collect();
+    let child = start::command(&arguments, &[])?.stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
+    let mut busy = Busy(child.map_err(|error| format!("cannot start a busy process: {error}"))?);
+    let measured = measure()?;
+    // What was measured beside it counts only if it has been there all the time.
+    match busy.0.try_wait() {
+        Ok(None) => Ok(measured),
+        Ok(Some(status)) => Err(format!("the busy process ended too early, with {status}")),
+        Err(error) => Err(format!("nothing is known of the busy process: {error}")),
     }
 }
 

@@ -19,7 +19,6 @@ use crate::runtimes;
 use crate::stats::median;
 use crate::system::exit::{Failure, Outcome, fine_if};
 use crate::system::{cpus, machine};
-use busy::Busy;
 use runner::{Job, Measured};
 
 /// Until all processes of a scene run and their teams are there.
@@ -89,16 +88,17 @@ fn rows(arguments: &Arguments, second: Option<usize>) -> Result<Vec<(Scene, u32)
 /// Has one job done, by as many processes at once as the scene wants, beside a busy one if it wants that.
 fn measure(scene: Scene, job: &Job, second: Option<usize>) -> Result<Measured, String> {
     let has_busy = scene == Scene::Free || scene.binds_busy();
-    let mut busy = has_busy.then(|| Busy::start(second.filter(|_| scene.binds_busy()))).transpose()?;
-    let all: Vec<Measured> = thread::scope(|scope| {
-        let started: Vec<_> = iter::repeat_with(|| scope.spawn(|| own_process::ask("crowd-runner", job, job.seconds)))
-            .take(if scene == Scene::Two { 2 } else { 1 })
-            .collect();
-        let ended = started.into_iter().map(|one| one.join().unwrap_or_else(|_| Err("a panic".to_owned())));
-        ended.collect::<Result<_, String>>()
-    })?;
-    busy.as_mut().map_or(Ok(()), Busy::is_still_there)?;
-    Ok(together(&all))
+    let all = || {
+        thread::scope(|scope| {
+            let started: Vec<_> =
+                iter::repeat_with(|| scope.spawn(|| own_process::ask("crowd-runner", job, job.seconds)))
+                    .take(if scene == Scene::Two { 2 } else { 1 })
+                    .collect();
+            let ended = started.into_iter().map(|one| one.join().unwrap_or_else(|_| Err("a panic".to_owned())));
+            ended.collect::<Result<Vec<Measured>, String>>()
+        })
+    };
+    busy::beside(has_busy.then(|| second.filter(|_| scene.binds_busy())), all).map(|all| together(&all))
 }
 
 /// What several processes get: the loops of all, and the slow ones of the one that has the slowest.

@@ -12,8 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Way;
 use crate::kernels::roots::sum_of_indices;
-#[cfg(feature = "forkunion")]
-use crate::runtimes::forkunion::ForkUnionPool;
+use crate::runtimes::cannot;
 #[cfg(feature = "forkunion")]
 use crate::runtimes::loops::Loops;
 use crate::stats::quantile;
@@ -53,12 +52,10 @@ pub(crate) fn measure(job: &Job) -> Result<Measured, String> {
         #[cfg(feature = "forkunion")]
         Way::ForkUnion => {
             let threads = job.threads.unwrap_or_else(|| crate::system::cpus::in_order_of_use().len());
-            let mut pool = ForkUnionPool::new_default(threads)?;
+            let mut pool = crate::runtimes::forkunion::ForkUnionPool::new_default(threads)?;
             Ok(job.repeat(|| pool.sum(black_box(job.indices), sum_of_indices)))
         }
-        #[cfg(not(feature = "forkunion"))]
-        Way::ForkUnion => crate::runtimes::cannot(),
-        Way::ParFor | Way::ParReduce | Way::Spmd | Way::ParForUnbound => with_hive(job),
+        _ => with_hive(job),
     }
 }
 
@@ -85,11 +82,12 @@ fn with_hive(job: &Job) -> Result<Measured, String> {
                 black_box(sum_of_indices(bee.split(black_box(job.all()))));
             });
         }),
-        _ => job.repeat(|| {
+        Way::ParFor | Way::ParForUnbound => job.repeat(|| {
             hive.par_for(black_box(job.all()), |range, _| {
                 black_box(sum_of_indices(range));
             });
         }),
+        _ => cannot(),
     })
 }
 

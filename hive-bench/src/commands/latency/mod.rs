@@ -2,18 +2,18 @@
 
 use std::fmt::Write;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::{Args, value_parser};
-use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde::{Deserialize, Serialize};
 
 use crate::measure::round_trip;
 use crate::report::tables::{aligned, number, or_dash};
+use crate::run::rounds::Rounds;
 use crate::stats::median;
 use crate::system::exit::{Failure, Outcome};
 use crate::system::topology::{Distance, Place};
-use crate::system::{cpus, files, machine, progress, topology};
+use crate::system::{cpus, files, machine, topology};
 
 /// Which pairs, how often, and where the figures go.
 #[derive(Debug, Args)]
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
 /// Measures, prints and stores.
 pub(crate) fn main(arguments: &Arguments) -> Outcome {
     let places = chosen(arguments).map_err(Failure::Usage)?;
-    let matrix = measure(machine::processor(), &places, arguments.passes.into());
+    let matrix = measure(machine::processor(), &places, arguments.passes);
     print!("{}", text(&matrix, &places));
     let Some(path) = &arguments.json else { return Ok(()) };
     files::write_json("--json", path, &matrix).map_err(Failure::Work)
@@ -123,10 +123,6 @@ fn distances(matrix: &Matrix, places: &[Place]) -> String {
 
 /// Cache lines for one pair in one pass: see [`round_trip::measure`].
 const LINES: u32 = 8;
-/// The order of the pairs, the same from run to run.
-const SEED: u64 = 5;
-/// If the measurement takes longer than this, the user is told before it begins.
-const LONG: Duration = Duration::from_secs(2);
 
 /// Round trips between CPUs: what `--json` writes. Row and column `i` belong to `cpus[i]`; both matrices are symmetric,
 /// with 0 on the diagonal.
@@ -149,29 +145,25 @@ pub(crate) fn pairs(cpus: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..cpus).flat_map(|row| (0..row).map(move |column| (row, column)))
 }
 
-/// Measures every pair `passes` times. Says on standard error how long that takes.
-fn measure(machine: String, places: &[Place], passes: usize) -> Matrix {
+/// Measures every pair `passes` times.
+fn measure(machine: String, places: &[Place], passes: u16) -> Matrix {
     let cpus: Vec<usize> = places.iter().map(|place| place.cpu).collect();
-    let mut pairs: Vec<_> = pairs(cpus.len()).collect();
-    let bar = announce(&cpus, pairs.len() * passes);
-    let mut samples = vec![Vec::new(); pairs.len()];
-    let mut random = fastrand::Rng::with_seed(SEED);
-    let mut order: Vec<usize> = (0..pairs.len()).collect();
-    for _ in 0..passes {
-        random.shuffle(&mut order);
-        for &pair in &order {
-            let (here, there) = &mut pairs[pair];
-            samples[pair].push(round_trip::measure(cpus[*here], cpus[*there], LINES));
-            // The result must not depend on which CPU begins.
-            std::mem::swap(here, there);
-            bar.inc(1);
-        }
-    }
-    bar.finish_and_clear();
+    let pairs: Vec<_> = pairs(cpus.len()).collect();
+    // The result must not depend on which CPU begins.
+    let both_ways = |(row, column): (usize, usize)| {
+        [(row, column), (column, row)]
+            .map(|(here, there)| round_trip::measure(cpus[here], cpus[there], LINES / 2))
+            .concat()
+    };
+    let begin = Instant::now();
+    pairs.first().copied().map(both_ways);
+    let rounds = Rounds { rounds: passes, each: begin.elapsed() };
+    let name = |(), (row, column): (usize, usize)| format!("{} and {}", cpus[row], cpus[column]);
+    let (rows, _) = rounds.measure([()], &pairs, name, |(), pair| Ok(both_ways(pair)));
     let zeros = vec![vec![0.0; cpus.len()]; cpus.len()];
-    let mut matrix = Matrix { machine, round_trip_ns: zeros.clone(), least_ns: zeros, cpus };
-    for ((row, column), samples) in pairs.into_iter().zip(samples) {
-        let (middle, least) = condensed(&samples);
+    let mut matrix = Matrix { machine, round_trip_ns: zeros.clone(), least_ns: zeros, cpus: cpus.clone() };
+    for (which, (row, column)) in pairs.iter().copied().enumerate() {
+        let (middle, least) = condensed(&rows[0].1.iter().flat_map(|pass| pass[which].clone()).collect::<Vec<_>>());
         for (row, column) in [(row, column), (column, row)] {
             matrix.round_trip_ns[row][column] = middle;
             matrix.least_ns[row][column] = least;
@@ -184,20 +176,6 @@ fn measure(machine: String, places: &[Place], passes: usize) -> Matrix {
 fn condensed(passes: &[Vec<f64>]) -> (f64, f64) {
     let best = passes.iter().filter_map(|pass| median(pass)).fold(f64::INFINITY, f64::min);
     (median(&passes.concat()).unwrap_or(best), best)
-}
-
-/// A bar for so many measurements, after a first one that shows how long they take.
-fn announce(cpus: &[usize], measurements: usize) -> ProgressBar {
-    let [here, there, ..] = *cpus else {
-        return ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
-    };
-    let begin = Instant::now();
-    round_trip::measure(here, there, LINES);
-    let expected = begin.elapsed() * u32::try_from(measurements).unwrap_or(u32::MAX);
-    if expected > LONG {
-        eprintln!("{measurements} measurements between {} CPUs take about {} s", cpus.len(), expected.as_secs() + 1);
-    }
-    progress::bar(measurements, Some(expected))
 }
 
 #[cfg(test)]

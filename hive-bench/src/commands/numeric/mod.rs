@@ -7,12 +7,11 @@ pub(crate) mod runner;
 
 use std::time::Duration;
 
-use clap::{Args, ValueEnum, value_parser};
+use clap::{Args, value_parser};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::{named, names};
-use crate::commands::crowd::busy::Busy;
-use crate::commands::crowd::seconds;
+use crate::commands::crowd::{busy, seconds};
 use crate::report::tables::{aligned, number, or_dash};
 use crate::run::own_process;
 use crate::run::rounds::{self, Rounds};
@@ -48,8 +47,9 @@ type Row = rounds::Row<(Name, Scene), Measured>;
 
 /// Measures and prints. A way that fails does not keep the others from being measured.
 pub(crate) fn main(arguments: &Arguments) -> Outcome {
-    let scenes = all_or(&arguments.scene);
-    let rows = all_or(&arguments.program).iter().flat_map(|&program| scenes.iter().map(move |&scene| (program, scene)));
+    let scenes = if arguments.scene.is_empty() { Scene::ALL } else { &arguments.scene };
+    let programs = if arguments.program.is_empty() { Name::ALL } else { &arguments.program };
+    let rows = programs.iter().flat_map(|&program| scenes.iter().map(move |&scene| (program, scene)));
     let (seconds, number) = if arguments.quick { (1e-3, 1) } else { (arguments.seconds, arguments.rounds) };
     let rounds = Rounds { rounds: number, each: Duration::from_secs_f64(1.2 * seconds + 0.05) };
     let title =
@@ -60,16 +60,10 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
     fine_if(fine)
 }
 
-fn all_or<T: ValueEnum>(chosen: &[T]) -> &[T] {
-    if chosen.is_empty() { T::value_variants() } else { chosen }
-}
-
 /// Has one job done, beside a busy process if the scene wants that.
 fn measure(job: &Job) -> Result<Measured, String> {
-    let mut busy = if job.scene == Scene::Free { Some(Busy::start(None)?) } else { None };
-    let measured = own_process::ask("numeric-runner", job, job.seconds)?;
-    busy.as_mut().map_or(Ok(()), Busy::is_still_there)?;
-    Ok(measured)
+    let is_busy = job.scene == Scene::Free;
+    busy::beside(is_busy.then_some(None), || own_process::ask("numeric-runner", job, job.seconds))
 }
 
 named! {
@@ -94,15 +88,13 @@ names! {
     }
 }
 
-/// A ratio within a round, because the machine is not the same in all of them.
-type Ratio = fn(&[Option<Measured>]) -> Measured;
-
-const COLUMNS: [(&str, Ratio); 5] = [
-    ("rayon", |round| ratio(of(round, Way::Rayon), of(round, Way::Plain))),
-    ("loops", |round| ratio(of(round, Way::Loops), of(round, Way::Plain))),
-    ("region", |round| ratio(of(round, Way::Region), of(round, Way::Plain))),
-    ("loops / better", |round| ratio(of(round, Way::Loops), better(round))),
-    ("region / better", |round| ratio(of(round, Way::Region), better(round))),
+/// Whose ratio, and whether to the better of plain loops and Rayon, or to the plain loops.
+const COLUMNS: [(&str, Way, bool); 5] = [
+    ("rayon", Way::Rayon, false),
+    ("loops", Way::Loops, false),
+    ("region", Way::Region, false),
+    ("loops / better", Way::Loops, true),
+    ("region / better", Way::Region, true),
 ];
 /// The column whose worst is told.
 const JUDGED: usize = 3;
@@ -111,23 +103,20 @@ fn of(round: &[Option<Measured>], way: Way) -> Measured {
     round.get(way as usize).copied().flatten().flatten()
 }
 
-/// The better of plain loops and Rayon.
-fn better(round: &[Option<Measured>]) -> Measured {
-    Some(of(round, Way::Plain)?.min(of(round, Way::Rayon)?))
-}
-
-fn ratio(one: Measured, other: Measured) -> Measured {
-    Some(one? / other?)
+/// Within a round, because the machine is not the same in all of them.
+fn ratio(round: &[Option<Measured>], (_, way, to_the_better): (&str, Way, bool)) -> Measured {
+    let plain = of(round, Way::Plain)?;
+    Some(of(round, way)? / if to_the_better { plain.min(of(round, Way::Rayon)?) } else { plain })
 }
 
 fn spread((_, rounds): &Row, column: usize) -> Option<Spread> {
-    let ratios: Vec<f64> = rounds.iter().filter_map(|round| COLUMNS[column].1(round)).collect();
+    let ratios: Vec<f64> = rounds.iter().filter_map(|round| ratio(round, COLUMNS[column])).collect();
     Spread::of(&ratios)
 }
 
 /// A row for each program and scene, then one for each scene with the means, and a line with the worst.
 fn text(machine: &str, rows: &[Row]) -> String {
-    let header = ["program", "scene", "plain, ms"].into_iter().chain(COLUMNS.map(|(title, _)| title));
+    let header = ["program", "scene", "plain, ms"].into_iter().chain(COLUMNS.map(|(title, ..)| title));
     let line = |first: [String; 3], figure: &dyn Fn(usize) -> Option<String>| {
         first.into_iter().chain((0..COLUMNS.len()).map(|column| or_dash(figure(column)))).collect::<Vec<_>>()
     };

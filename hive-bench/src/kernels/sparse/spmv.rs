@@ -1,6 +1,8 @@
 //! The product of a sparse matrix and a vector. Every thread sums up its rows in the order of their columns, so the
 //! answer is the same to the last bit.
 
+use std::ops::Range;
+
 use super::Placed;
 use super::placed::{Matrix, hb_multiply_part};
 use crate::kernels::check_all;
@@ -33,12 +35,10 @@ impl Kernel for Product {
         let y = Disjoint::new(y);
         by.blocks(placed.blocks(), |blocks| {
             if L::IN_C {
-                let matrix = Matrix::of(placed);
+                let (matrix, Range { start, end }) = (Matrix::of(placed), blocks);
                 // SAFETY: a matrix with its blocks, and vectors with a number for each column and for each row; a
                 // loop hands out each block once.
-                return unsafe {
-                    hb_multiply_part(&raw const matrix, x.as_ptr(), y.pointer(), blocks.start, blocks.end)
-                };
+                return unsafe { hb_multiply_part(&raw const matrix, x.as_ptr(), y.pointer(), start, end) };
             }
             for rows in blocks.map(|block| placed.rows(block)) {
                 // SAFETY: a loop hands out each block once.

@@ -7,14 +7,15 @@ use std::ops::Range;
 use super::expect_library;
 use crate::catalog::{Construct, Delay, ITERATIONS, RuntimeId};
 use crate::kernels::recursion::Recursion;
-use crate::runtimes::bodies::{self, Part, SumOfPart};
+use crate::kernels::search::Node;
+use crate::runtimes::bodies::{self, Part};
 use crate::runtimes::loops::Loops;
 use crate::runtimes::tasks::Tasks;
 use crate::runtimes::{Runtime, TeamThread, cannot};
 
 unsafe extern "C" {
     fn omp_get_thread_num() -> c_int;
-    fn hb_region(threads: c_int, body: extern "C" fn(*const c_void, usize), context: *const c_void);
+    fn hb_region(threads: c_int, body: Part, context: *const c_void);
     safe fn hb_empty_regions(threads: c_int, times: u64);
     safe fn hb_alternate(threads: c_int, pairs: u64);
     safe fn hb_barriers(threads: c_int, times: u64);
@@ -22,10 +23,10 @@ unsafe extern "C" {
     safe fn hb_barrier();
     fn hb_blocks(threads: c_int, len: usize, body: Part, context: *const c_void);
     fn hb_dynamic(threads: c_int, len: usize, chunk: usize, body: Part, context: *const c_void);
-    fn hb_sum(threads: c_int, len: usize, body: SumOfPart, context: *const c_void) -> f64;
-    fn hb_dynamic_sum(threads: c_int, len: usize, chunk: usize, body: SumOfPart, context: *const c_void) -> f64;
+    fn hb_sum(threads: c_int, len: usize, body: Part<f64>, context: *const c_void) -> f64;
+    fn hb_dynamic_sum(threads: c_int, len: usize, chunk: usize, body: Part<f64>, context: *const c_void) -> f64;
     safe fn hb_fib(threads: c_int, n: u64) -> u64;
-    fn hb_spawn(threads: c_int, tasks: u64, body: extern "C" fn(*const c_void, usize), context: *const c_void);
+    fn hb_spawn(threads: c_int, tasks: u64, body: Part, context: *const c_void);
     fn hb_constructs(
         threads: c_int,
         construct: c_int,
@@ -34,7 +35,7 @@ unsafe extern "C" {
         length: u64,
         iterations: u64,
     ) -> f64;
-    safe fn hb_search(threads: c_int, hash: u64, depth: u32, children: u32) -> u64;
+    safe fn hb_search(threads: c_int, root: &Node) -> u64;
 }
 
 /// The file from which OpenMP was loaded into this process.
@@ -52,16 +53,12 @@ pub(crate) fn library() -> Result<String, String> {
 }
 
 pub(crate) struct OpenMp {
-    threads: usize,
+    threads: c_int,
 }
 
 impl OpenMp {
     pub(crate) fn new(runtime: RuntimeId, threads: usize) -> Result<Self, String> {
-        expect_library(runtime, &library()?).map(|()| Self { threads })
-    }
-
-    fn size(&self) -> c_int {
-        int(self.threads)
+        expect_library(runtime, &library()?).map(|()| Self { threads: int(threads) })
     }
 }
 
@@ -69,44 +66,39 @@ fn int(threads: usize) -> c_int {
     c_int::try_from(threads).expect("a team is no larger than the machine")
 }
 
-extern "C" fn call<F: Fn(usize) + Sync>(body: *const c_void, id: usize) {
-    // SAFETY: `region` passes a pointer to its closure, which outlives the region, and which is Sync.
-    let body = unsafe { &*body.cast::<F>() };
-    body(id);
-}
-
 impl Loops for OpenMp {
     const IN_C: bool = true;
 
     fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
         // SAFETY: the call returns when all threads are done with the body.
-        bodies::run(&body, |part, context| unsafe { hb_blocks(self.size(), len, part, context) });
+        bodies::run(&body, |part, context| unsafe { hb_blocks(self.threads, len, part, context) });
     }
 
     fn dynamic<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, chunk: usize, body: F) {
         // SAFETY: as above.
-        bodies::run(&body, |part, context| unsafe { hb_dynamic(self.size(), len, chunk, part, context) });
+        bodies::run(&body, |part, context| unsafe { hb_dynamic(self.threads, len, chunk, part, context) });
     }
 
     fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64 {
         // SAFETY: as above.
-        bodies::sum(&body, |part, context| unsafe { hb_sum(self.size(), len, part, context) })
+        bodies::run(&body, |part, context| unsafe { hb_sum(self.threads, len, part, context) })
     }
 
     fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, chunk: usize, body: F) -> f64 {
         // SAFETY: as above.
-        bodies::sum(&body, |part, context| unsafe { hb_dynamic_sum(self.size(), len, chunk, part, context) })
+        bodies::run(&body, |part, context| unsafe { hb_dynamic_sum(self.threads, len, chunk, part, context) })
     }
 }
 
 impl Runtime for OpenMp {
     fn threads(&self) -> usize {
-        self.threads
+        self.threads as usize
     }
 
     fn region<F: Fn(usize) + Sync>(&mut self, threads: usize, body: F) {
-        // SAFETY: `call::<F>` gets the closure it expects, and the call returns when all threads are done with it.
-        unsafe { hb_region(int(threads), call::<F>, (&raw const body).cast()) };
+        let body = |ids: Range<usize>| body(ids.start);
+        // SAFETY: as above.
+        bodies::run(&body, |part, context| unsafe { hb_region(int(threads), part, context) });
     }
 
     fn empty_regions(&mut self, threads: usize, times: u64) {
@@ -114,15 +106,15 @@ impl Runtime for OpenMp {
     }
 
     fn sums(&mut self, times: u64) -> f64 {
-        hb_sums(self.size(), times)
+        hb_sums(self.threads, times)
     }
 
     fn alternate(&mut self, pairs: u64) {
-        hb_alternate(self.size(), pairs);
+        hb_alternate(self.threads, pairs);
     }
 
     fn barriers(&mut self, times: u64) {
-        hb_barriers(self.size(), times);
+        hb_barriers(self.threads, times);
     }
 
     fn one_region(&mut self, body: impl Fn(&dyn TeamThread) + Sync) {
@@ -130,30 +122,23 @@ impl Runtime for OpenMp {
     }
 
     fn constructs(&mut self, construct: Construct, times: u64, delay: Delay) -> f64 {
-        let iterations = self.threads as u64 * ITERATIONS;
+        let iterations = self.threads() as u64 * ITERATIONS;
         // SAFETY: numbers, and a function that may be called by any thread.
-        unsafe { hb_constructs(self.size(), construct as c_int, times, delay.wait, delay.length, iterations) }
+        unsafe { hb_constructs(self.threads, construct as c_int, times, delay.wait, delay.length, iterations) }
     }
 }
 
 impl Tasks for OpenMp {
     fn recurse(&mut self, recursion: Recursion<'_>) -> u64 {
         match recursion {
-            Recursion::Fib(n) => hb_fib(self.size(), n),
-            Recursion::Search(root) if root.children() == 0 => 1,
-            Recursion::Search(root) => 1 + hb_search(self.size(), root.hash, root.depth, root.children()),
+            Recursion::Fib(n) => hb_fib(self.threads, n),
+            Recursion::Search(root) => hb_search(self.threads, &root),
             _ => cannot(),
         }
     }
 
     fn spawn_from_one<F: Fn() + Copy + Send + Sync>(&mut self, tasks: u64, task: F) {
-        let body = move |_| task();
-        // SAFETY: each task gets the closure that it expects, and all have run when the call returns.
-        unsafe { hb_spawn(self.size(), tasks, of_type(&body), (&raw const body).cast()) };
+        // SAFETY: all tasks have run when the call returns.
+        bodies::run(&|_| task(), |part, context| unsafe { hb_spawn(self.threads, tasks, part, context) });
     }
-}
-
-/// `call` for a closure whose type has no name.
-fn of_type<F: Fn(usize) + Sync>(_body: &F) -> extern "C" fn(*const c_void, usize) {
-    call::<F>
 }
