@@ -33,9 +33,8 @@ struct fork_join {
 /* Its sums have blocks only, so for chunks each thread adds up what it gets. */
 double sum_of_chunks(void *pool, size_t len, size_t chunk, auto body) {
     std::vector<slot> sums(of(pool).participants());
-    of(pool).parallelFor<one_by_one>(0, chunks_in(len, chunk), [&](size_t number, size_t end) {
-        for (; number < end; number++)
-            sums[citor::ThreadPool::workerIndex()].number += chunk_of(len, chunk, number, body);
+    of(pool).parallelFor<one_by_one>(0, chunks_in(len, chunk), [&](size_t first, size_t end) {
+        sums[citor::ThreadPool::workerIndex()].number += of_some_chunks(len, chunk, first, end, body);
     });
     double sum = 0.0;
     for (const slot &one : sums)
@@ -65,9 +64,8 @@ const rival hb_citor = {
         auto some = std::bind_front(body, context);
         if (chunk == 0)
             return of(pool).parallelFor<by_blocks>(0, len, some);
-        of(pool).parallelFor<one_by_one>(0, chunks_in(len, chunk), [=](size_t number, size_t end) {
-            for (; number < end; number++)
-                chunk_of(len, chunk, number, some);
+        of(pool).parallelFor<one_by_one>(0, chunks_in(len, chunk), [=](size_t first, size_t end) {
+            of_some_chunks(len, chunk, first, end, some);
         });
     },
     [](void *pool, size_t len, size_t chunk, sum_of_part *body, const void *context) {

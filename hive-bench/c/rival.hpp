@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "search.h"
 
@@ -62,10 +63,21 @@ static inline void pin(std::size_t cpu) {
 #endif
 }
 
-/* A chunk of a loop, by its number. */
-template <class Body> auto chunk_of(std::size_t len, std::size_t chunk, std::size_t number, const Body &body) {
-    std::size_t begin = number * chunk;
-    return body(begin, len - begin < chunk ? len : begin + chunk);
+/* Some chunks of a loop, by their numbers, one after the other; the sum of what they come to, if that is numbers. */
+auto of_some_chunks(std::size_t len, std::size_t chunk, std::size_t first, std::size_t end, const auto &body) {
+    auto next = [&] {
+        std::size_t begin = first++ * chunk;
+        return body(begin, len - begin < chunk ? len : begin + chunk);
+    };
+    if constexpr (std::is_void_v<decltype(next())>) {
+        while (first < end)
+            next();
+    } else {
+        double sum = 0.0;
+        while (first < end)
+            sum += next();
+        return sum;
+    }
 }
 
 static inline std::size_t chunks_in(std::size_t len, std::size_t chunk) { return (len + chunk - 1) / chunk; }

@@ -1,5 +1,6 @@
-/* oneTBB as its users write it, in the arena that the calling thread has by itself. A loop's parts go to the threads
- * one each (`static_partitioner`), or as tasks (`simple_partitioner`); any thread may run those of another one. */
+/* oneTBB as its users write it, in the arena that the calling thread has by itself. A loop is cut into a part for each
+ * thread (`static_partitioner`), or further wherever threads have nothing to do (`auto_partitioner`, the default). Any
+ * thread may run any part. */
 
 #include <functional>
 #include <vector>
@@ -38,12 +39,13 @@ struct pool : tbb::task_scheduler_observer {
     }
 };
 
-/* A loop over blocks, or over chunks, one a task; `each` runs a body by a partitioner. */
+/* A loop over blocks, or over chunks; `each` runs a body by a partitioner. Chunk by chunk (`simple_partitioner`) would
+ * take many times as long where chunks are short. */
 auto by_size(size_t len, size_t chunk, auto body, auto each) {
     if (chunk == 0)
         return each(range(0, len), tbb::static_partitioner(), body);
-    auto of_chunk = [=](size_t number, size_t) { return chunk_of(len, chunk, number, body); };
-    return each(range(0, chunks_in(len, chunk)), tbb::simple_partitioner(), of_chunk);
+    auto of_chunks = [=](size_t first, size_t end) { return of_some_chunks(len, chunk, first, end, body); };
+    return each(range(0, chunks_in(len, chunk)), tbb::auto_partitioner(), of_chunks);
 }
 
 void loop(const range &of, auto partitioner, auto body) {

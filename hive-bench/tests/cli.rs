@@ -37,6 +37,10 @@ fn list_names_cases_and_runtimes() {
         "hive-notify",
         "chili",
         "forkunion",
+        "forte",
+        "libfork",
+        "tbb",
+        "citor",
         "libomp-active",
         "sequential-c",
     ];

@@ -100,6 +100,20 @@ mod tests {
     }
 
     #[test]
+    fn rivals_without_regions_have_joins_or_loops() {
+        for case in Case::ALL {
+            for runtime in [RuntimeId::Chili, RuntimeId::Forte, RuntimeId::Libfork] {
+                assert_eq!(runtime.can(*case), case.is_recursion(), "{runtime:?} {case:?}");
+            }
+            let of_idle_regions = case.gap().is_some();
+            assert_eq!(RuntimeId::Tbb.can(*case), RuntimeId::Citor.can(*case) && !of_idle_regions, "{case:?}");
+            assert!(!case.is_recursion() || RuntimeId::Tbb.can(*case), "{case:?}");
+        }
+        assert!(RuntimeId::Tbb.is_rival(Case::Reduce) && !RuntimeId::Tbb.is_rival(Case::Region));
+        assert!(!RuntimeId::Citor.shows(Case::Region, 1 << 20), "more threads than cores");
+    }
+
+    #[test]
     fn callers_are_measured_with_pools_that_several_threads_may_call() {
         for case in Case::ALL.iter().copied().filter(|case| case.is_of_callers()) {
             let able: Vec<_> = RuntimeId::ALL.iter().copied().filter(|runtime| runtime.can(case)).collect();

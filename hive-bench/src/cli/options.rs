@@ -108,10 +108,10 @@ fn something_left(wanted: &Wanted) -> Result<(), String> {
     Err(format!(
         "--case {names} leaves nothing to measure with the chosen --runtime and --threads: field, resize, cpu, \
          idle-use, epcc and callers need all CPUs, two at least; only hive resizes; a barrier needs hive, OpenMP or \
-         std-scope; sequential has only kernels and recursions, and sequential-c and hive-c only kernels in C; with \
-         one thread, runtimes that differ only in how they wait are left out of kernels; tasks from inside need \
-         rayon-worker, and tasks from outside rayon-outside; callers need hive, rayon-outside or sequential; most \
-         cases need 2 threads or more; see --list"
+         std-scope; chili, forte and libfork have only joins; sequential has only kernels and recursions, and \
+         sequential-c and hive-c only kernels in C; with one thread, runtimes that differ only in how they wait are \
+         left out of kernels; tasks from inside need rayon-worker, and tasks from outside rayon-outside; callers need \
+         hive, rayon-outside or sequential; most cases need 2 threads or more; see --list"
     ))
 }
 

@@ -57,5 +57,9 @@ mod tests {
         }
         assert!(trouble(&squeezed, &[0, 1]).unwrap().contains("[0, 0]"));
         assert_eq!(trouble(&squeezed, &[0, 0]), None);
+        // Its parts may run anywhere in the team.
+        squeezed.runtime = RuntimeId::Tbb;
+        assert_eq!(trouble(&squeezed, &[0, 1]), None);
+        assert!(trouble(&squeezed, &[1, 2]).unwrap().contains("[0, 0]"));
     }
 }

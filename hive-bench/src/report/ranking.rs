@@ -11,11 +11,12 @@ use crate::stats::Spread;
 
 /// How to read the table.
 const LEGEND: &str = "\
-The best rival is the one with the lowest median; rivals are all runtimes but hive's own, sequential, and after
-idleness those whose threads by default poll all the while. Ratio: how many times as long as the rival hive took,
-in the same round: less than 1 is better; beside it the quartiles over the rounds. Level: within 3 %, or rounds
-that do not agree on which is faster and are within 10 %. Inconclusive: rounds that do not agree, or fewer than
-five within a factor of three. CPU use is measured once; below 0.3 % it counts as 0.3 %, in idle-use 0.1 %.";
+The best rival is the one with the lowest median; rivals are all runtimes but hive's own, sequential, tbb in the
+case region, because it has none, and after idleness those whose threads by default poll all the while. Ratio: how
+many times as long as the rival hive took, in the same round: less than 1 is better; beside it the quartiles over
+the rounds. Level: within 3 %, or rounds that do not agree on which is faster and are within 10 %. Inconclusive:
+rounds that do not agree, or fewer than five within a factor of three. CPU use is measured once; below 0.3 % it
+counts as 0.3 %, in idle-use 0.1 %.";
 
 /// hive and its best rival in one case at one size.
 #[derive(Clone, Debug)]
