@@ -132,12 +132,16 @@ mod rivals {
     }
 
     fn compile_cpp(mut rival: Build, name: &str) -> Result<String, String> {
-        rival.file(format!("c/{name}.cpp"));
-        let version = version(&compiler(&rival)?);
-        rival
-            .try_compile(&format!("hive_bench_{name}"))
-            .map_err(|error| one_line(&format!("c/{name}.cpp: {error}")))?;
-        Ok(version)
+        let file = format!("c/{name}.cpp");
+        let compiler = compiler(&rival)?;
+        let compiled = rival.file(&file).try_compile(&format!("hive_bench_{name}"));
+        compiled.map(|()| version(&compiler)).map_err(|_| {
+            // Once more, to see the first error.
+            let output = compiler.to_command().arg("-fsyntax-only").arg(&file).output();
+            let text = output.map(|output| String::from_utf8_lossy(&output.stderr).into_owned()).unwrap_or_default();
+            let error = text.lines().find(|line| line.contains("error")).unwrap_or("it does not compile");
+            one_line(&format!("{file}: {error}"))
+        })
     }
 
     fn compiler(of: &Build) -> Result<Tool, String> {
