@@ -11,7 +11,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use common::process::{build_bound, in_own_process};
-use common::{Gate, assert_contains_all, assert_hive_works, kernel, proc_threads, sys, time_limit};
+use common::{Gate, assert_contains_all, assert_hive_works, kernel, proc_threads, sys, time_limit, wait_until};
 use hive::{Hive, Pin, Schedule};
 
 /// Longer than workers poll.
@@ -68,6 +68,23 @@ impl Subject {
         self.hive.spmd(2, |_| ());
     }
 
+    /// What `look` returns on the worker, in a region that does nothing unless `is_to_look`. The queen waits for it in
+    /// her own part, and not at the region's end: from there she might bring the worker to her CPU meanwhile, if it has
+    /// lost its own.
+    fn see_if<R: Send>(&self, is_to_look: bool, look: impl Fn(&hive::Bee<'_>) -> R + Sync) -> Option<R> {
+        let has_looked = AtomicBool::new(!is_to_look);
+        let part = |bee: &hive::Bee<'_>| {
+            if bee.is_queen() || !is_to_look {
+                wait_until(|| has_looked.load(Ordering::Relaxed));
+                return None;
+            }
+            let seen = look(bee);
+            has_looked.store(true, Ordering::Relaxed);
+            Some(seen)
+        };
+        self.hive.spmd_map(2, part).remove(1)
+    }
+
     /// The CPUs of the worker, once it sleeps.
     fn cpus_asleep(&self) -> Vec<usize> {
         proc_threads::wait_until_asleep(&[self.worker]);
@@ -98,13 +115,12 @@ fn a_worker_sleeps_unbound_between_short_regions_only() {
         subject.unbind();
         // A region whose body is not known runs bound. Once it is known to be long, the worker is bound while it
         // sleeps, too.
-        let cpus = subject.hive.spmd_map(2, |_| {
-            // At once: later the queen may have brought the worker to her CPU, if it has lost its own.
+        let cpus = subject.see_if(true, |_| {
             let cpus = sys::own_mask();
             sleep(Duration::from_millis(1));
             cpus
         });
-        assert_eq!(cpus[1], subject.own);
+        assert_eq!(cpus.as_ref(), Some(&subject.own));
         assert_eq!(subject.cpus_asleep(), subject.own);
         subject.unbind();
         assert_hive_works(&subject.hive, 2);
@@ -120,19 +136,15 @@ fn a_bee_has_a_place_only_while_it_is_bound_to_it() {
         // In a region of another hive's inside of it, too.
         let look = |bee: &hive::Bee<'_>| (cpus_of_place(bee), inner.spmd_map(1, cpus_of_place), sys::own_mask());
         // Looking may take so long that the worker is bound for the next regions of this body. So most only begin.
-        let is_to_look = AtomicBool::new(false);
-        let region = || {
-            sleep(GAP);
-            subject.hive.spmd_map(2, |bee| is_to_look.load(Ordering::Relaxed).then(|| look(bee))).remove(1)
-        };
         let (begin, mut was_unbound, mut times_unbound) = (Instant::now(), false, 0);
         while times_unbound < 5 {
             assert!(begin.elapsed() < time_limit(), "the worker runs bound: {}", subject.hive.report());
             // If a region has found it so before and has left it so.
             let is_unbound = subject.cpus_asleep() == subject.node;
-            is_to_look.store(is_unbound && was_unbound, Ordering::Relaxed);
+            let is_to_look = is_unbound && was_unbound;
             was_unbound = is_unbound;
-            let Some((place, inner_places, mask)) = region() else { continue };
+            sleep(GAP);
+            let Some((place, inner_places, mask)) = subject.see_if(is_to_look, look) else { continue };
             let is_unbound = mask == subject.node;
             assert!(is_unbound || mask == subject.own, "{mask:?}");
             assert_eq!(place, (!is_unbound).then_some(mask));
