@@ -538,9 +538,10 @@ fn nothing_aborts_in_a_destructor_of_a_team_of_one() {
             let parts = Parts::new(&mut data, 2);
             let panicked = payload_of(|| {
                 hive.spmd(1, |bee| {
-                    let _out = parts.own_mut(bee);
+                    let _out = parts.part_mut(bee, 0);
                     let _at_end = OnDrop(|| {
-                        assert!(parts.own_mut(bee).is_empty() && parts.part(bee, 0).is_empty(), "it is out");
+                        assert!(parts.own_mut(bee).is_empty(), "there is another part");
+                        assert!(parts.part_mut(bee, 0).is_empty() && parts.part(bee, 0).is_empty(), "it is out");
                         assert_eq!(parts.part_mut(bee, 1).len(), 2);
                         assert_eq!(bee.all_reduce(3, usize::max), 3);
                         bee.barrier();
@@ -584,8 +585,8 @@ fn a_team_of_one_does_not_return_if_it_has_gone_without_something() {
         let mut data = vec![0; 4];
         let parts = Parts::new(&mut data, 2);
         let asks_twice = |bee: &Bee<'_>| {
-            let _out = parts.own_mut(bee);
-            assert!(parts.own_mut(bee).is_empty());
+            let _out = parts.part_mut(bee, 0);
+            assert!(parts.part_mut(bee, 0).is_empty());
         };
         let say = |region: &dyn Fn()| said.lock().unwrap().push(panic_message(region));
         let unwinds = |destructor: &dyn Fn()| {

@@ -125,7 +125,8 @@ impl Bee<'_> {
     /// twice, by two bees at once.
     ///
     /// If `body` panics, the region has failed, whatever is caught: see [`barrier`](Self::barrier). In `body`, of all
-    /// calls by which the bees meet or share work, only [`ordered`](Self::ordered) may be made.
+    /// calls by which the bees meet or share work, only [`ordered`](Self::ordered), [`signal`](Self::signal) and
+    /// [`wait_for`](Self::wait_for) may be made.
     #[inline]
     #[track_caller]
     #[doc(alias("omp for", "worksharing", "parallel for", "for loop in a region"))]

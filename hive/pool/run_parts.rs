@@ -204,7 +204,8 @@ impl Hive {
     ///
     /// What is divided among the bees is divided inside, by [`Bee::split`] or [`Bee::for_range`]; `Parts` that are cut
     /// outside are gone through by loops, and [`PerBee`](crate::slices::per_bee::PerBee)s are made for
-    /// [`max_bees`](Self::max_bees) bees.
+    /// [`max_bees`](Self::max_bees) bees: 1,024 by default, so large values are better `Option`s, which a
+    /// bee fills when it comes.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};

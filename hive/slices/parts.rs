@@ -229,11 +229,11 @@ impl<'d, T> Parts<'d, T> {
         self.cuts[part]..self.cuts[part + 1]
     }
 
-    /// Borrows the calling bee's own part, the one with the bee's number, for writing.
+    /// Borrows the calling bee's own part, the one with the bee's number, for writing. There are as many parts as bees.
     ///
-    /// In a team that is smaller than the number of parts, such as a nested region, which is a team of one, nobody has
-    /// the parts of the bees that are missing as its own. Code that may run there goes through the parts
-    /// [`of_bee`](Self::of_bee); or it is a loop, by [`par_for_mut`](crate::pool::handle::Hive::par_for_mut).
+    /// In a smaller team, such as a nested region, which is a team of one, nobody would have the other parts for its
+    /// own. Code that may run there cuts by [`bees`](Bee::bees), goes through the parts [`of_bee`](Self::of_bee), or is
+    /// a loop, by [`par_for_mut`](crate::pool::handle::Hive::par_for_mut).
     ///
     /// ```
     /// let mut x: Vec<f64> = (0..1000).map(f64::from).collect();
@@ -244,15 +244,17 @@ impl<'d, T> Parts<'d, T> {
     /// ```
     ///
     /// # Panics
-    /// If the team has more bees than there are parts, if another has the part borrowed, or if another bee has read the
-    /// part in this phase. In a destructor [that must not panic](Bee::barrier), where barriers do not wait and phases
-    /// do not end, a part that cannot be borrowed is empty instead.
+    /// If the team has more or fewer bees than there are parts, if another has the part borrowed, or if another bee has
+    /// read the part in this phase. In a destructor [that must not panic](Bee::barrier), where barriers do not wait and
+    /// phases do not end, a part that cannot be borrowed is empty instead.
     #[inline]
     #[track_caller]
     pub fn own_mut(&self, bee: &Bee<'_>) -> PartMut<'_, T> {
-        let (id, count) = (bee.id(), self.count());
-        assert!(id < count, "there are {count} parts, and none for bee {id} of a team of {}", bee.bees());
-        self.part_mut(bee, id)
+        if bee.bees() != self.count() {
+            refuse_team(bee, self.count());
+            return self.parts_mut(bee, 0..0);
+        }
+        self.part_mut(bee, bee.id())
     }
 
     /// Borrows part number `part` for writing: for loops over more parts than there are bees.
@@ -429,6 +431,17 @@ impl<'d, T> Parts<'d, T> {
         let (first, len) = (self.cuts[start], self.cuts[end] - self.cuts[start]);
         (ptr::slice_from_raw_parts_mut(self.data.wrapping_add(first), len), guard)
     }
+}
+
+/// Panics because the team is not as large as the number of parts, or fails as `refuse` does.
+#[cold]
+#[track_caller]
+fn refuse_team(bee: &Bee<'_>, count: usize) {
+    bee.context.panic_or_fail(format_args!(
+        "there are {count} parts, and the team has {} bees: `own_mut` is for as many parts as bees; a region inside of \
+         another one, of a task or of a loop is a team of one (see `Parts::of_bee`)",
+        bee.bees(),
+    ));
 }
 
 /// Panics with the reason why the bee cannot borrow the part. In a destructor that must not panic, makes the region

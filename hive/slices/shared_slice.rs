@@ -22,6 +22,9 @@ use crate::region::bee::Bee;
 /// colour the data, so that no two bees have the same place between two barriers, and `scatter(bee, i, get(i) + x)`
 /// checks that; or use a [`PerBee`](crate::PerBee).
 ///
+/// Each access is an atomic instruction with a check of the index, which the compiler makes no vectors of: a stencil
+/// may take two to three times as long as on plain slices. [`Parts`](crate::Parts) are such where the order allows.
+///
 /// ```
 /// use hive::SharedSlice;
 ///
@@ -57,7 +60,8 @@ pub struct SharedSlice<'d, T> {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "the elements of a `SharedSlice` are integers of up to a word, floats or `bool`, not `{Self}`",
-    note = "two small numbers fit into one `u64`; larger elements that bees write to are `Parts`"
+    note = "two small numbers fit into one `u64`; larger elements that bees write to are `Parts`, \
+            and an array of `[f64; 3]` is a slice of `f64` by `as_flattened_mut`"
 )]
 pub trait Word: AtomicWord {}
 

@@ -131,7 +131,8 @@ impl Hive {
     ///
     /// `work` runs on the calling thread, if that is a bee of the hive or can become its queen. Otherwise it runs on a
     /// worker while the calling thread waits; a worker is hired if there is none. If the calling thread has become the
-    /// queen, a region that `work` starts gets a full team as well.
+    /// queen, a region that `work` starts gets a full team as well. Otherwise, as where another thread is the queen at
+    /// the moment, it is a team of one.
     ///
     /// ```
     /// assert_eq!(hive::install(|| hive::join(|| 1, || 2)), (1, 2));

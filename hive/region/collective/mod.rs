@@ -17,7 +17,8 @@ use crate::protocol::region::exchange::Exchanged;
 use crate::protocol::region::exchange_slots::Operation;
 use crate::region::bee::Bee;
 
-/// What bees can pass to each other by value: `Copy`, `Send` and without borrows. All such types have it.
+/// What bees can pass to each other by value: `Copy`, `Send` and without borrows. All such types have it; the
+/// compiler refuses values that are aligned to more than 64 bytes where they are used.
 ///
 /// ```
 /// /// The smallest and the largest value of all bees.

@@ -54,8 +54,8 @@ impl Semaphore {
     }
 
     /// As `wait`, but for no longer than `time`. Returns whether it has taken a permit. It may return false earlier:
-    /// the time is measured by the system's clock, which may be set, it is limited to an hour, and a signal handler
-    /// ends the wait.
+    /// the time is limited to an hour, and a signal handler ends the wait. And the time is measured by the system's
+    /// clock: if that is set meanwhile, the wait ends as much too early or too late.
     pub(crate) fn wait_for(&self, time: Duration) -> bool {
         // An hour is as good as any longer time, and cannot overflow.
         let deadline = SystemTime::now()
