@@ -51,8 +51,8 @@ const SURROUNDED_FACTOR: u64 = 3;
 /// How many cases one process runs if none fails.
 const CASES_A_PROCESS: usize = 500;
 
-/// After so many seconds no more processes are begun if nobody has asked for these cases. On a quiet machine all cases
-/// take less; beside busy programs each may take a few time slices.
+/// After so many seconds no more processes are begun, unless the cases are to be run to their end. On a quiet machine
+/// all cases take less; beside busy programs each may take a few time slices.
 const SECONDS: u64 = 200;
 
 /// How often a case that failed is run again, by itself.
@@ -92,9 +92,9 @@ impl Asked {
         }
     }
 
-    /// Whether somebody has, so that all of these cases are to be run.
-    fn is_explicit(&self) -> bool {
-        !matches!(self, Self::Some(_)) || env::var_os("HIVE_COMPOSITIONS_SAMPLE").is_some()
+    /// Whether all of these cases are to be run, however long that takes: if somebody asks for them, or for stress.
+    fn is_to_end(&self) -> bool {
+        !matches!(self, Self::Some(_)) || env::var_os("HIVE_COMPOSITIONS_SAMPLE").is_some() || common::is_stress()
     }
 
     /// The names of the cases, in lists of those whose bees wait in the same way. Each list has some of all kinds, and
@@ -148,7 +148,7 @@ fn every_nest_ends_well() {
     let (asked, begin, mut cases) = (Asked::read(), Instant::now(), 0);
     let lists = asked.lists(depth, seed);
     println!("{} cases, by HIVE_COMPOSITIONS_SEED={seed}", lists.iter().map(Vec::len).sum::<usize>());
-    let is_in_time = |_: &_| asked.is_explicit() || begin.elapsed() < Duration::from_secs(SECONDS);
+    let is_in_time = |_: &_| asked.is_to_end() || begin.elapsed() < Duration::from_secs(SECONDS);
     let lists = lists.into_iter().take_while(is_in_time).inspect(|list| cases += list.len());
     let summary = driver::run("every_nest_ends_well", lists, enough);
     println!("{summary}");

@@ -90,8 +90,9 @@ fn verify_team(runtime: &mut impl Runtime) -> Result<Vec<usize>, String> {
     // Relaxed throughout: the end of the region orders all of it before the loads below.
     runtime.region(threads, |id| {
         runs.get(id).unwrap_or(&unknown_ids).fetch_add(1, Ordering::Relaxed);
-        let seen_on = seen_on.get(id).into_iter();
-        seen_on.for_each(|cpu| cpu.store(cpus::current().unwrap_or(usize::MAX), Ordering::Relaxed));
+        if let Some(cpu) = seen_on.get(id) {
+            cpu.store(cpus::current().unwrap_or(usize::MAX), Ordering::Relaxed);
+        }
     });
     let runs: Vec<usize> = runs.iter().map(|run| run.load(Ordering::Relaxed)).collect();
     if unknown_ids.into_inner() > 0 || runs.iter().any(|run| *run != 1) {

@@ -40,12 +40,10 @@ impl Tasks for ThreadPool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtimes::tasks::tests::joins_are_right;
+    use crate::runtimes::tasks::tests::pools_join_right;
 
     #[test]
     fn joins() {
-        for threads in 1..=2 {
-            joins_are_right(&mut pool(&vec![cpus::in_order_of_use()[0]; threads]));
-        }
+        pools_join_right(pool);
     }
 }

@@ -63,6 +63,7 @@ pub(crate) mod tests {
     use crate::kernels::join::InOrder;
     use crate::kernels::joins::Tree;
     use crate::kernels::search::Node;
+    use crate::system::cpus;
 
     /// All recursions, small ones.
     pub(crate) fn recursions(tree: &Tree) -> [Recursion<'_>; 5] {
@@ -75,6 +76,12 @@ pub(crate) mod tests {
         for recursion in recursions(&Tree::full(6)) {
             assert_eq!(team.recurse(recursion), recursion.by(&mut InOrder));
         }
+    }
+
+    /// So they do on pools of one thread and of two.
+    pub(crate) fn pools_join_right<T: Tasks>(pool: impl Fn(&[usize]) -> T) {
+        let cpu = cpus::in_order_of_use()[0];
+        [&[cpu][..], &[cpu, cpu]].into_iter().for_each(|cpus| joins_are_right(&mut pool(cpus)));
     }
 
     pub(crate) fn spawns_are_right(team: &mut impl Tasks) {
