@@ -1,4 +1,4 @@
-//! A system that refuses calls: starting threads, semaphores, waits, affinity and signal masks, at each call in turn.
+//! A system that refuses calls: starting threads, affinity and signal masks, at each call in turn.
 //! The operation then gives an error or a panic that names the refused call, or works without it. Nothing hangs, and
 //! when the system no longer refuses, the hive works as before.
 
@@ -20,7 +20,7 @@ use std::time::Duration;
 use calls::{Call, FaultGuard};
 use common::proc_threads::own_cpus;
 use common::process::in_own_process;
-use common::task_helpers::{PROTOCOLS, assert_hive_and_tasks_work, builders};
+use common::task_helpers::{assert_hive_and_tasks_work, builders};
 use common::{assert_contains_all, panic_message, silence_panics, sys};
 use hive::{Builder, Hive, Pin};
 use programs::{MAX_BEES, PROGRAMS, Program};
@@ -160,25 +160,6 @@ fn each_thread_in_turn_is_refused() {
         let words = ["the system made no thread", "os error 11"];
         let (_, otherwise) = refuse_each(Call::MakeThread, libc::EAGAIN, ONE_OR_ALL, &pinned_and_unpinned(), &words);
         assert!(otherwise > 0, "some threads cannot be done without");
-    });
-}
-
-#[test]
-fn each_semaphore_in_turn_is_refused() {
-    in_own_process("each_semaphore_in_turn_is_refused", || {
-        silence_panics("semaphore");
-        refuse_each(Call::MakeSemaphore, libc::ENOSPC, ONE_OR_ALL, &pinned_and_unpinned(), &["semaphore"]);
-    });
-}
-
-#[test]
-fn each_wait_in_turn_is_interrupted() {
-    in_own_process("each_wait_in_turn_is_interrupted", || {
-        let likes = PROTOCOLS.map(|sleep| Hive::builder().sleep(sleep).spin(Duration::ZERO));
-        for call in [Call::Wait, Call::WaitFor] {
-            let (_, otherwise) = refuse_each(call, libc::EINTR, [1, 100], &likes, &[]);
-            assert_eq!(otherwise, 0);
-        }
     });
 }
 

@@ -176,7 +176,7 @@ struct RunningWorkers {
 impl RunningWorkers {
     /// Adds the calling worker.
     fn add(&self) {
-        // The post comes first: a thread that has counted this worker then takes its permit without a system call.
+        // The post comes first: a thread that has counted this worker then takes its permit without a wait.
         self.posted.post();
         // Release: pairs with the Acquire in `wait_for`.
         self.count.fetch_add(1, Ordering::Release);

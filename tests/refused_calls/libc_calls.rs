@@ -15,9 +15,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
     MakeThread,
-    MakeSemaphore,
-    Wait,
-    WaitFor,
     SetAffinity,
     GetAffinity,
     SignalMask,
@@ -156,9 +153,6 @@ refusable!(
     ),
     return_error
 );
-refusable!(MakeSemaphore, sem_init(semaphore: *mut libc::sem_t, shared: libc::c_int, value: libc::c_uint), set_errno);
-refusable!(Wait, sem_wait(semaphore: *mut libc::sem_t), set_errno);
-refusable!(WaitFor, sem_timedwait(semaphore: *mut libc::sem_t, end: *const libc::timespec), set_errno);
 refusable!(
     SetAffinity,
     sched_setaffinity(pid: libc::pid_t, size: libc::size_t, mask: *const libc::cpu_set_t),
