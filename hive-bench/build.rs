@@ -66,8 +66,7 @@ mod rivals {
     use cc::{Build, Tool};
 
     /// The files in `c/kernels`.
-    const KERNELS: [&str; 9] =
-        ["handing_out", "labels", "mandelbrot", "matmul", "nbody", "roots", "sparse", "stencil", "stream"];
+    const KERNELS: [&str; 8] = ["handing_out", "mandelbrot", "matmul", "nbody", "roots", "sparse", "stencil", "stream"];
 
     pub(crate) fn openmp() -> Result<String, String> {
         if !cfg!(feature = "openmp") {

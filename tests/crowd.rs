@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use std::{hint, iter, thread};
 
 use common::held_thread::hold;
-use common::process::{build_bound, in_own_process};
-use common::{Rng, assert_hive_works, assert_loops_work, kernel, proc_threads, sys, wait_until};
+use common::process::{build_bound, in_own_process, is_child, rerun, run_in_child};
+use common::{Rng, assert_hive_works, assert_loops_work, kernel, proc_threads, run_exclusively, sys, wait_until};
 use hive::{Bee, Hive};
 
 /// A hive whose workers poll for ever, and their threads.
@@ -174,4 +174,35 @@ fn a_worker_that_has_lost_its_cpu_is_brought_to_the_queen_and_goes_back() {
         subject.run_until(|mask| mask == own);
         assert!(!hive.report().to_string().contains("changed from outside"), "{}", hive.report());
     });
+}
+
+/// Whichever program comes first, and although the workers of the second one are not bound.
+#[test]
+fn loops_of_two_programs_that_share_all_cpus_run_on_their_callers() {
+    let name = "loops_of_two_programs_that_share_all_cpus_run_on_their_callers";
+    if is_child() {
+        run_in_child(|| {
+            let cpus = proc_threads::own_cpus().len();
+            if cpus < 2 {
+                return println!("skipped: there is one CPU only");
+            }
+            let hive = Hive::new(cpus).unwrap();
+            let run_loops = || {
+                let before = hive.stats().total().lone_loops;
+                (0..1_000).for_each(|_| hive.par_for(0..20_000, |range, _| range.for_each(|i| _ = hint::black_box(i))));
+                hive.stats().total().lone_loops - before
+            };
+            // A look at who waits for a CPU now and then finds nobody.
+            wait_until(|| run_loops() > 950);
+            // The other program may have to see that as well.
+            let begin = Instant::now();
+            while begin.elapsed() < Duration::from_secs(2) {
+                run_loops();
+            }
+        });
+    }
+    let _alone = run_exclusively();
+    let other = thread::spawn(move || rerun(name, &[]));
+    let both = [rerun(name, &[]), other.join().expect("no panic")];
+    both.into_iter().for_each(|ended| drop(ended.unwrap()));
 }

@@ -4,14 +4,18 @@
 //! run on their callers for a while: the longer, the more time was lost, and the more often in a row.
 //! `pool/lone_loops.rs` asks, and the leaders of groups tell. The rules are in `docs/latecomers.md`.
 //!
+//! Where several hives have too few CPUs for all their threads, what one gains by its workers another one loses, and
+//! all of them the time in which they wait for each other. So gains do not count there, and loops ask again only when a
+//! CPU has nothing to do: to find that out by waking the workers would cost the others a time slice.
+//!
 //! It is guesswork about speed, and so several threads may use it without a lock, and an update may get lost.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
 
-use crate::sys::clock;
 use crate::sys::part_time::NANOS_OF_WAKING;
+use crate::sys::{clock, run_queue};
 
 /// How much longer than what was lost loops run on their callers.
 const TIMES_OF_LOSS: u64 = 4;
@@ -45,6 +49,8 @@ struct Words {
     gains: AtomicU64,
     /// The number of the last loop to which a worker did not come that was present.
     missed_in: AtomicU64,
+    /// Whether loops run on their callers because several hives have too few CPUs.
+    is_shared: AtomicBool,
 }
 
 impl Help {
@@ -59,15 +65,23 @@ impl Help {
     pub(crate) fn time_if_unwanted(&self) -> Option<u64> {
         // Relaxed, all in this file: hints.
         let alone_until = self.0.alone_until.load(Ordering::Relaxed);
-        if alone_until == 0 { None } else { self.ask_again(alone_until) }
+        if alone_until == 0 { None } else { self.ask_again(alone_until, run_queue::threads_beyond_cpus) }
     }
 
+    /// `time_if_unwanted` where loops run on their callers until `alone_until`. `beyond_cpus`: see `run_queue.rs`.
     #[cold]
-    fn ask_again(&self, alone_until: u64) -> Option<u64> {
+    fn ask_again(&self, alone_until: u64, beyond_cpus: impl Fn() -> Option<isize>) -> Option<u64> {
         let now = clock::nanos();
         // A clock may go back, where a process is restored.
         if now < alone_until && alone_until - now <= LONGEST {
             return Some(now);
+        }
+        if self.0.is_shared.load(Ordering::Relaxed) {
+            if beyond_cpus().is_some_and(|threads| threads >= 0) {
+                self.0.alone_until.store(now + LONGEST, Ordering::Relaxed);
+                return Some(now);
+            }
+            self.0.is_shared.store(false, Ordering::Relaxed);
         }
         let last_pause = self.0.last_pause.load(Ordering::Relaxed);
         let credit = (last_pause / PAUSE_PER_CREDIT).clamp(NANOS_OF_WAKING, MOST_CREDIT);
@@ -89,10 +103,19 @@ impl Help {
     /// the loops before it, back to the last entry, were to gain. What this one was to gain is dropped: it is measured.
     #[cold]
     pub(crate) fn settle(&self, lost: u64, gained: u64) {
+        self.settle_if(lost, gained, lost > 0 && run_queue::is_shared_with_hives());
+    }
+
+    /// `settle`; `is_shared`: several hives have too few CPUs.
+    fn settle_if(&self, lost: u64, gained: u64, is_shared: bool) {
         let gain_of_last = self.0.gain_of_last.swap(0, Ordering::Relaxed);
         let gained_before = self.0.gains.swap(0, Ordering::Relaxed).saturating_sub(gain_of_last);
-        let gained = gained_before.saturating_add(gained);
-        let credit = self.0.credit.load(Ordering::Relaxed).saturating_add(gained).min(MOST_CREDIT);
+        let (gained, credit) = if is_shared {
+            (0, 0)
+        } else {
+            let gained = gained_before.saturating_add(gained);
+            (gained, self.0.credit.load(Ordering::Relaxed).saturating_add(gained).min(MOST_CREDIT))
+        };
         let (last_pause, uncovered) = (self.0.last_pause.load(Ordering::Relaxed), lost.saturating_sub(credit));
         self.0.credit.store(credit.saturating_sub(lost), Ordering::Relaxed);
         if uncovered == 0 {
@@ -104,6 +127,7 @@ impl Help {
         }
         let pause = uncovered.saturating_mul(TIMES_OF_LOSS).max(2 * last_pause).min(LONGEST);
         self.0.last_pause.store(pause, Ordering::Relaxed);
+        self.0.is_shared.store(is_shared, Ordering::Relaxed);
         self.0.alone_until.store(clock::nanos() + pause, Ordering::Relaxed);
     }
 }
@@ -204,6 +228,22 @@ mod tests {
         assert_eq!(losses, Some(34), "each takes 30 us of a millisecond");
         thread::sleep(Duration::from_millis(1));
         assert!(help.time_if_unwanted().is_none() && help.time_if_unwanted().is_none());
+    }
+
+    #[test]
+    fn beside_other_hives_a_loss_ends_the_help_until_a_cpu_is_free() {
+        let help = Help::new();
+        (0..1_000).for_each(|_| help.begin_loop(10_000));
+        help.settle_if(2_000, 0, false);
+        assert_eq!(pause(&help), 0, "the gains cover it");
+        (0..1_000).for_each(|_| help.begin_loop(10_000));
+        help.settle_if(2_000, 0, true);
+        assert_eq!(pause(&help), 8_000);
+        let past = clock::nanos() - LONGEST;
+        assert!(help.ask_again(past, || Some(0)).is_some(), "each CPU has a thread");
+        assert!(help.0.alone_until.load(Ordering::Relaxed) > past + LONGEST);
+        assert!(help.ask_again(past, || Some(-1)).is_none());
+        assert!(help.ask_again(past, || Some(0)).is_none(), "the next pause may have another reason");
     }
 
     #[test]

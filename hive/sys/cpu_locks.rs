@@ -1,9 +1,9 @@
 //! Which CPUs the hives of other processes have bound threads to: locks on CPUs that all processes of a machine see.
 //!
-//! A process locks the byte *n* of a file that the kernel has on every machine for CPU *n*. Nothing is written, and the
-//! file's contents do not matter. The locks are for reading, because only root may open the file for writing. So two
-//! processes could lock the same byte, but each can ask whether another one has. The kernel releases the locks when the
-//! process ends, however it ends.
+//! A process locks the byte *n* of a file that the kernel has on every machine for CPU *n*, and one more byte as long
+//! as it has a hive at all. Nothing is written, and the file's contents do not matter. The locks are for reading,
+//! because only root may open the file for writing. So two processes could lock the same byte, but each can ask whether
+//! another one has. The kernel releases the locks when the process ends, however it ends.
 //!
 //! The locks belong to the open file ("open file description locks"), not to the process. So two copies of hive in one
 //! process see each other's, and nobody else who opens and closes the file in this process takes them away. Containers
@@ -22,11 +22,14 @@ mod linux {
     use std::fs::File;
     use std::mem::{self, ManuallyDrop};
     use std::os::fd::{AsRawFd, FromRawFd, RawFd};
-    use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
+    use std::sync::atomic::{AtomicI32, AtomicI64, AtomicUsize, Ordering};
 
     use crate::on_drop::on_drop;
     use crate::sys::cpu_mask::CpuMask;
     use crate::sys::{clock, sandbox};
+
+    /// The byte that each process with a hive locks, whether or not its threads are bound: no CPU has this number.
+    const PRESENCE: usize = 1 << 40;
 
     /// Every user may read it, on every machine.
     const FILE: &str = "/sys/devices/system/cpu/kernel_max";
@@ -38,6 +41,9 @@ mod linux {
     /// As [`CpuLocks::mark`].
     static OPEN_MARK: AtomicI64 = AtomicI64::new(0);
 
+    /// How many hives this process has, as of `note_hives`.
+    static HIVES: AtomicUsize = AtomicUsize::new(0);
+
     /// The locks of this process. It is used while no thread forks.
     pub(crate) struct CpuLocks {
         /// Not closed without a look at `mark`: the program may have closed all files that it does not know, and
@@ -48,8 +54,10 @@ mod linux {
     }
 
     impl CpuLocks {
-        /// Called in a forked child, whose copy of the file would keep the locks after the end of the parent.
+        /// Called in a forked child, which has none of its parent's hives, and whose copy of the file would keep the
+        /// locks after the end of the parent.
         pub(crate) fn forget() {
+            Self::note_hives(0);
             if sandbox::has_come() {
                 return;
             }
@@ -72,7 +80,26 @@ mod linux {
             // Relaxed, both: see `OPEN_FILE`.
             OPEN_MARK.store(mark, Ordering::Relaxed);
             OPEN_FILE.store(file.as_raw_fd(), Ordering::Relaxed);
-            Some(Self { file: ManuallyDrop::new(file), mark })
+            let locks = Self { file: ManuallyDrop::new(file), mark };
+            locks.call(libc::F_OFD_SETLK, libc::F_RDLCK, PRESENCE, 1);
+            Some(locks)
+        }
+
+        /// Notes how many hives this process has.
+        pub(crate) fn note_hives(count: usize) {
+            // Relaxed, as the load: a hint.
+            HIVES.store(count, Ordering::Relaxed);
+        }
+
+        /// Whether there is another hive than one: in this process, in another one, or in another copy of hive in this
+        /// one. May be wrong while a hive is built or ends.
+        pub(crate) fn are_others_here() -> bool {
+            if HIVES.load(Ordering::Relaxed) > 1 {
+                return true;
+            }
+            // Relaxed, both: see `OPEN_FILE`. If the number is another file's by now, the answer is about that one.
+            let (file, mark) = (OPEN_FILE.load(Ordering::Relaxed), OPEN_MARK.load(Ordering::Relaxed));
+            file >= 0 && !sandbox::has_come() && mark_of(file) == mark && are_others_than(file)
         }
 
         /// Locks the CPUs `now`, where the CPUs `before` are locked, and releases the others.
@@ -121,16 +148,26 @@ mod linux {
         /// Calls the system with a lock of this kind on the bytes of so many CPUs. Returns the kind of lock that is in
         /// the result. None: the call is refused.
         fn call(&self, call: libc::c_int, kind: libc::c_int, cpu: usize, cpus: usize) -> Option<libc::c_int> {
-            // SAFETY: it has numbers only, of which any may be zero. (Its other fields have to be zero for this call.)
-            let mut lock: libc::flock = unsafe { mem::zeroed() };
-            lock.l_type = kind as libc::c_short;
-            lock.l_whence = libc::SEEK_SET as libc::c_short;
-            lock.l_start = libc::off_t::try_from(cpu).ok()?;
-            lock.l_len = libc::off_t::try_from(cpus).ok()?;
-            // SAFETY: the call reads and writes the structure, during the call only.
-            let result = unsafe { libc::fcntl(self.file.as_raw_fd(), call, &raw mut lock) };
-            (result == 0).then_some(libc::c_int::from(lock.l_type))
+            call_with(self.file.as_raw_fd(), call, kind, cpu, cpus)
         }
+    }
+
+    /// Whether there are hives by whose locks another file than this one is known.
+    fn are_others_than(file: RawFd) -> bool {
+        call_with(file, libc::F_OFD_GETLK, libc::F_WRLCK, PRESENCE, 1) == Some(libc::F_RDLCK)
+    }
+
+    /// `CpuLocks::call`, for this file.
+    fn call_with(file: RawFd, call: libc::c_int, kind: libc::c_int, cpu: usize, cpus: usize) -> Option<libc::c_int> {
+        // SAFETY: it has numbers only, of which any may be zero. (Its other fields have to be zero for this call.)
+        let mut lock: libc::flock = unsafe { mem::zeroed() };
+        lock.l_type = kind as libc::c_short;
+        lock.l_whence = libc::SEEK_SET as libc::c_short;
+        lock.l_start = libc::off_t::try_from(cpu).ok()?;
+        lock.l_len = libc::off_t::try_from(cpus).ok()?;
+        // SAFETY: the call reads and writes the structure, during the call only.
+        let result = unsafe { libc::fcntl(file, call, &raw mut lock) };
+        (result == 0).then_some(libc::c_int::from(lock.l_type))
     }
 
     impl Drop for CpuLocks {
@@ -185,6 +222,15 @@ mod linux {
         }
 
         #[test]
+        fn whoever_has_the_file_open_is_there_for_others() {
+            let (one, other) = (CpuLocks::open().unwrap(), CpuLocks::open().unwrap());
+            assert!(are_others_than(one.file.as_raw_fd()) && are_others_than(other.file.as_raw_fd()));
+            // What another process would find that has no hive.
+            assert!(are_others_than(File::open(FILE).unwrap().as_raw_fd()));
+            assert!(!are_others_than(File::open("/proc/version").unwrap().as_raw_fd()), "nobody has locked that");
+        }
+
+        #[test]
         fn turns_are_taken_one_at_a_time() {
             let (one, other) = (CpuLocks::open().unwrap(), CpuLocks::open().unwrap());
             // Hives of other tests and programs have turns, too.
@@ -230,6 +276,12 @@ mod unknown {
     impl CpuLocks {
         #[cfg(unix)]
         pub(crate) fn forget() {}
+
+        pub(crate) fn note_hives(_: usize) {}
+
+        pub(crate) fn are_others_here() -> bool {
+            false
+        }
 
         pub(crate) fn open() -> Option<Self> {
             None

@@ -27,6 +27,7 @@ pub(crate) mod poll_time;
 pub(crate) mod presence;
 pub(crate) mod privileges;
 pub(crate) mod process;
+pub(crate) mod run_queue;
 pub(crate) mod sandbox;
 pub(crate) mod semaphore;
 pub(crate) mod shared_cpu;

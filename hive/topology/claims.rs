@@ -16,16 +16,20 @@ use crate::topology::machine::Machine;
 /// The claims of all living hives of this process. A forked child has none of its parent's hives.
 ///
 /// A panic leaves them usable: nothing in this file can panic between two changes that belong together.
-static CLAIMS: OfProcess<Claims> = OfProcess::new(Claims { of_hives: BTreeMap::new(), last: 0, locks: None });
+static CLAIMS: OfProcess<Claims> =
+    OfProcess::new(Claims { living: 0, of_hives: BTreeMap::new(), last: 0, locks: None });
 
 #[derive(Default)]
 struct Claims {
+    /// How many there are, also of those that have no CPU.
+    living: usize,
     /// By the number of its claim, what each hive has claimed, and whether other processes are to see that. Several may
     /// have the same CPU, because the user may list it for two hives.
     of_hives: BTreeMap<u64, (CpuMask, bool)>,
     /// The number of the last claim.
     last: u64,
-    /// By which other processes see the claims. None: no claim is to be seen, or this system has no such locks.
+    /// By which other processes see the claims, and that there are hives. None: there is no hive, or this system has no
+    /// such locks.
     locks: Option<CpuLocks>,
 }
 
@@ -105,6 +109,8 @@ pub(crate) fn claim<T>(machine: &Machine, choice: Choice, choose: impl FnOnce(&C
     let is_seen = choice.is_seen();
     in_turn(choice, |generation, claims| {
         let (cpus, chosen) = choose(&claims.taken(choice, &machine.mask()));
+        claims.living += 1;
+        CpuLocks::note_hives(claims.living);
         claims.last += 1;
         claims.set(claims.last, &cpus, is_seen);
         (Claim { generation, number: claims.last, cpus, is_seen }, chosen)
@@ -119,9 +125,7 @@ fn in_turn<R>(choice: Choice, use_it: impl FnOnce(u32, &mut Claims) -> R) -> R {
     let mut use_it = Some(use_it);
     for tries_left in (0..TRIES).rev() {
         let result = CLAIMS.with(|generation, claims| {
-            if choice.is_seen() {
-                claims.have_locks();
-            }
+            claims.have_locks();
             let locks = claims.locks.as_ref().filter(|_| choice == Choice::ByHive);
             let turn = locks.map(CpuLocks::take_turn);
             let is_taken = matches!(turn, Some(None));
@@ -178,11 +182,6 @@ impl Claim {
             }
             self.cpus = self.cpus.difference(cpus);
             claims.set(self.number, &self.cpus, self.is_seen);
-            // A thread in a sandbox can neither release the locks nor close their file. So it stays the file of this
-            // process: for a thread that opened it anew, the locks would be those of another process.
-            if claims.seen().is_empty() && claims.locks.as_ref().is_some_and(CpuLocks::are_usable) {
-                claims.locks = None;
-            }
         });
     }
 
@@ -196,6 +195,18 @@ impl Drop for Claim {
     fn drop(&mut self) {
         let cpus = mem::take(&mut self.cpus);
         self.give_back(&cpus);
+        CLAIMS.with(|generation, claims| {
+            if generation != self.generation {
+                return;
+            }
+            claims.living -= 1;
+            CpuLocks::note_hives(claims.living);
+            // A thread in a sandbox can neither release the locks nor close their file. So it stays the file of this
+            // process: for a thread that opened it anew, the locks would be those of another process.
+            if claims.living == 0 && claims.locks.as_ref().is_some_and(CpuLocks::are_usable) {
+                claims.locks = None;
+            }
+        });
     }
 }
 

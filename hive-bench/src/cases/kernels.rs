@@ -5,7 +5,6 @@ use crate::catalog::Case;
 use crate::kernels::handing_out::HandingOut;
 use crate::kernels::jacobi as heat;
 use crate::kernels::kernel::Kernel;
-use crate::kernels::labels::Labels;
 use crate::kernels::mandelbrot::Mandelbrot;
 use crate::kernels::matmul::Matmul;
 use crate::kernels::nbody::{Nbody, Schedule};
@@ -63,7 +62,6 @@ fn steps(runtime: &mut (impl Runtime + Loops), case: Case, budget: &Budget) -> D
         Case::Stencil7 => in_samples(Stencil::new(runtime), 4, samples, runtime),
         Case::NbodyStatic => in_samples(Nbody::new(Schedule::Static), 50, samples, runtime),
         Case::NbodyDynamic => in_samples(Nbody::new(Schedule::Dynamic), 50, samples, runtime),
-        Case::LabelPropagation => in_samples(Labels::new(runtime), 1, samples, runtime),
         Case::Matmul => in_samples(Matmul::new(runtime), 1, samples, runtime),
         Case::Mandelbrot => in_samples(Mandelbrot::new(runtime), 1, samples, runtime),
         Case::Dynamic1m => in_samples(HandingOut::default(), 1, samples, runtime),
@@ -147,7 +145,7 @@ mod tests {
 
     #[test]
     fn only_what_needs_it_is_computed_beforehand() {
-        for case in [Case::StreamAdd, Case::LabelPropagation, Case::Dynamic1m, Case::Spmv, Case::Region] {
+        for case in [Case::StreamAdd, Case::Dynamic1m, Case::Spmv, Case::Region] {
             assert_eq!(expected_checksum(case, &Budget::QUICK), None, "{case:?}");
         }
     }

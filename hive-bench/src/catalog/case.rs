@@ -45,8 +45,6 @@ named! {
         Stencil7 "stencil7" "a seven-point step on 128 x 128 x 128 cells, a loop over planes a step";
         NbodyStatic "nbody-static" "a step of 512 bodies that attract each other: a loop for forces and one for moves";
         NbodyDynamic "nbody-dynamic" "the same, its bodies handed out one by one";
-        LabelPropagation "label-propagation"
-            "connected components on a graph of 16,384 vertices and a chain: time a round";
         Matmul "matmul" "a product of 512 x 512 doubles, its tiles handed out one by one";
         Mandelbrot "mandelbrot" "512 x 512 points of the Mandelbrot set, its rows handed out one by one";
         Dynamic1m "dynamic-1m" "a loop of 1,000,000 almost empty iterations, handed out one by one: time an iteration";
@@ -187,7 +185,7 @@ impl Case {
 
     /// Whether it is a kernel made of steps of parallel loops. For OpenMP these kernels are entirely in C.
     pub(crate) fn is_of_loops(self) -> bool {
-        matches!(self.family(), "stream" | "stencil7" | "nbody" | "label" | "matmul" | "mandelbrot" | "dynamic")
+        matches!(self.family(), "stream" | "stencil7" | "nbody" | "matmul" | "mandelbrot" | "dynamic")
     }
 
     /// Whether several threads of the program call one team at the same time.

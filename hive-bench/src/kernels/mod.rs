@@ -14,7 +14,6 @@ pub(crate) mod jacobi;
 pub(crate) mod join;
 pub(crate) mod joins;
 pub(crate) mod kernel;
-pub(crate) mod labels;
 pub(crate) mod mandelbrot;
 pub(crate) mod matmul;
 pub(crate) mod nbody;

@@ -22,10 +22,15 @@ pub(crate) fn ask_within<J: Serialize, M: DeserializeOwned>(
 
 /// The same for the commands that measure programs as they are by default, `crowd` and `numeric`: it should take
 /// `seconds` if it has the machine to itself.
-pub(crate) fn ask<J: Serialize, M: DeserializeOwned>(command: &str, job: &J, seconds: f64) -> Result<M, String> {
+pub(crate) fn ask<J: Serialize, M: DeserializeOwned>(
+    command: &str,
+    job: &J,
+    environment: &[(&str, String)],
+    seconds: f64,
+) -> Result<M, String> {
     // Far more than even threads need that wait for each other on too few CPUs.
     let limit = Duration::from_secs(20) + Duration::from_secs_f64(10.0 * seconds);
-    ask_within(command, job, &[], limit * machine::runnable_per_cpu())
+    ask_within(command, job, environment, limit * machine::runnable_per_cpu())
 }
 
 /// In that process: does the job that the parent sent, and prints what came out.

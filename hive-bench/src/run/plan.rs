@@ -183,7 +183,7 @@ mod tests {
         let groups = groups(&everything(4));
         assert!(groups.iter().all(|group| group.case != Case::ResizeShrink || group.threads == 4));
         assert!(groups.iter().all(|group| group.case.gap().is_none() || group.threads > 1));
-        assert!(groups.iter().all(|group| group.case != Case::LabelPropagation || matches!(group.threads, 1 | 4)));
+        assert!(groups.iter().all(|group| group.case != Case::Stencil7 || matches!(group.threads, 1 | 4)));
         let of = |case, threads| groups.iter().find(|group| group.case == case && group.threads == threads).unwrap();
         for active in [RuntimeId::HiveSpin, RuntimeId::LibgompActive, RuntimeId::LibompActive] {
             assert!(!of(Case::Matmul, 1).runtimes.contains(&active) && of(Case::Matmul, 4).runtimes.contains(&active));

@@ -25,15 +25,20 @@ pub(crate) fn availability(runtime: RuntimeId) -> Result<(), String> {
 /// LLVM's library under the name by which the loader finds it; it stands in for gcc's.
 const LIBOMP: &str = "libomp.so.5";
 
+/// The variables by which the loader takes this runtime's library.
+pub(crate) fn preloaded(runtime: RuntimeId) -> Option<(&'static str, String)> {
+    runtime.is_libomp().then(|| ("LD_PRELOAD", LIBOMP.to_owned()))
+}
+
 /// The variables that a runner with this runtime gets.
 pub(crate) fn environment(runtime: RuntimeId, cpus: &[usize]) -> Vec<(&'static str, String)> {
     let mut variables = vec![("OMP_NUM_THREADS", cpus.len().to_string()), ("OMP_DYNAMIC", "false".to_owned())];
     if runtime.waits_actively() {
         variables.push(("OMP_WAIT_POLICY", "active".to_owned()));
     }
+    variables.extend(preloaded(runtime));
     // With either library each thread gets one CPU, in the order of use.
     if runtime.is_libomp() {
-        variables.push(("LD_PRELOAD", LIBOMP.to_owned()));
         // Not OMP_PLACES: libgomp is still loaded, and would at once bind the main thread to the first place; libomp
         // would take that for all the CPUs there are.
         let affinity = format!("granularity=fine,explicit,proclist=[{}]", list(cpus, |cpu| cpu.to_string()));

@@ -5,5 +5,6 @@ pub(crate) mod exit;
 pub(crate) mod files;
 pub(crate) mod machine;
 pub(crate) mod progress;
+pub(crate) mod quota;
 pub(crate) mod start;
 pub(crate) mod topology;

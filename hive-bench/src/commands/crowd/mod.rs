@@ -15,14 +15,18 @@ use crate::kernels::roots;
 use crate::report::tables::{aligned, number, or_dash};
 use crate::run::own_process;
 use crate::run::rounds::{self, Rounds};
-use crate::runtimes;
+use crate::runtimes::{self, openmp};
 use crate::stats::median;
 use crate::system::exit::{Failure, Outcome, fine_if};
+use crate::system::quota::Quota;
 use crate::system::{cpus, machine};
 use runner::{Job, Measured};
 
 /// Until all processes of a scene run and their teams are there.
 const START: Duration = Duration::from_millis(200);
+
+/// In CPUs.
+const QUOTA: f64 = 1.5;
 
 /// What is measured, and for how long.
 #[derive(Debug, Args)]
@@ -78,22 +82,29 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
 
 /// The scenes and lengths of work. An error names the flag.
 fn rows(arguments: &Arguments, second: Option<usize>) -> Result<Vec<(Scene, u32)>, String> {
-    let wanted = if arguments.scene.is_empty() { Scene::ALL } else { &arguments.scene };
-    if let Some(scene) = wanted.iter().find(|scene| scene.binds_busy() && second.is_none()) {
-        return Err(format!("--scene {}: this process may use one CPU only, and there is no second", scene.name()));
+    let can = |scene: &Scene| match scene {
+        scene if scene.binds_busy() && second.is_none() => Err("this process may use one CPU only".to_owned()),
+        Scene::Quota => Quota::new(QUOTA).map(drop),
+        _ => Ok(()),
+    };
+    let possible = || Scene::ALL.iter().copied().filter(|scene| can(scene).is_ok()).collect();
+    let wanted: Vec<_> = if arguments.scene.is_empty() { possible() } else { arguments.scene.clone() };
+    for scene in &wanted {
+        can(scene).map_err(|error| format!("--scene {}: {error}", scene.name()))?;
     }
     Ok(wanted.iter().flat_map(|&scene| arguments.work.iter().map(move |&us| (scene, us))).collect())
 }
 
 /// Has one job done, by as many processes at once as the scene wants, beside a busy one if it wants that.
 fn measure(scene: Scene, job: &Job, second: Option<usize>) -> Result<Measured, String> {
+    let _quota = if scene == Scene::Quota { Some(Quota::new(QUOTA)?) } else { None };
     let has_busy = scene == Scene::Free || scene.binds_busy();
     let all = || {
+        let library: Vec<_> = job.way.rival().and_then(openmp::preloaded).into_iter().collect();
         thread::scope(|scope| {
-            let started: Vec<_> =
-                iter::repeat_with(|| scope.spawn(|| own_process::ask("crowd-runner", job, job.seconds)))
-                    .take(if scene == Scene::Two { 2 } else { 1 })
-                    .collect();
+            let ask = || own_process::ask("crowd-runner", job, &library, job.seconds);
+            let processes = if scene == Scene::Two { 2 } else { 1 };
+            let started: Vec<_> = iter::repeat_with(|| scope.spawn(ask)).take(processes).collect();
             let ended = started.into_iter().map(|one| one.join().unwrap_or_else(|_| Err("a panic".to_owned())));
             ended.collect::<Result<Vec<Measured>, String>>()
         })
@@ -117,6 +128,7 @@ named! {
         Free "free" "A busy process, bound to no CPU";
         Two "two" "A second process that measures the same; the figure is the sum of both";
         Eight "eight" "Nothing, but the team has eight threads";
+        Quota "quota" "A quota of 1.5 CPUs, by a control group; left out where this process cannot make one";
         Serial "serial" "20 us of serial work between loops, beside a busy process that is bound to the second CPU";
     }
 }
@@ -139,15 +151,26 @@ names! {
         Spmd "spmd";
         ParForUnbound "par_for unbound";
         ForkUnion "forkunion";
+        Libgomp "libgomp";
+        Libomp "libomp";
     }
 }
 
 impl Way {
-    /// All that this build has, in the order of columns.
+    /// All that this build and this machine have, in the order of columns.
     pub(super) fn present() -> Vec<Self> {
-        let mut ways = vec![Self::Plain, Self::Rayon, Self::ParFor, Self::ParReduce, Self::Spmd, Self::ParForUnbound];
-        ways.extend(runtimes::availability(RuntimeId::ForkUnion).ok().map(|()| Self::ForkUnion));
-        ways
+        let is_there = |way: &Self| way.rival().is_none_or(|runtime| runtimes::availability(runtime).is_ok());
+        Self::ALL.iter().copied().filter(is_there).collect()
+    }
+
+    /// The runtime that may be missing.
+    fn rival(self) -> Option<RuntimeId> {
+        match self {
+            Self::ForkUnion => Some(RuntimeId::ForkUnion),
+            Self::Libgomp => Some(RuntimeId::Libgomp),
+            Self::Libomp => Some(RuntimeId::Libomp),
+            _ => None,
+        }
     }
 }
 
@@ -204,7 +227,9 @@ mod tests {
 
     #[test]
     fn a_row_for_each_scene_and_length() {
-        assert_eq!(check(&[], &[0, 1]).map(|rows| rows.len()), Ok(12));
+        let all = check(&[], &[0, 1]).unwrap();
+        assert_eq!(all.iter().filter(|(scene, _)| *scene != Scene::Quota).count(), 12);
+        assert!(check(&[], &[0]).unwrap().iter().all(|(scene, _)| !scene.binds_busy()));
         let chosen = check(&["--scene", "two,serial", "--work", "5"], &[0, 1]);
         assert_eq!(chosen, Ok(vec![(Scene::Two, 5), (Scene::Serial, 5)]));
         assert_eq!(check(&["--scene=free", "--work=1,2"], &[0]), Ok(vec![(Scene::Free, 1), (Scene::Free, 2)]));
@@ -217,7 +242,7 @@ mod tests {
             assert!(parts.iter().all(|part| error.contains(part)), "{error}");
         };
         refused(&["--scene", "crowded"], &["--scene", "crowded", "alone", "serial"]);
-        refused(&["--scene", "bound"], &["--scene bound", "second"]);
+        refused(&["--scene", "bound"], &["--scene bound", "one CPU"]);
         refused(&["--work", "0"], &["--work", "1.."]);
         refused(&["--rounds", "0"], &["--rounds"]);
         for wrong in ["0", "nan", "inf", "long"] {

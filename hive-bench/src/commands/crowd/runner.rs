@@ -14,8 +14,12 @@ use super::Way;
 use crate::kernels::roots::sum_of_indices;
 use crate::runtimes::cannot;
 #[cfg(feature = "forkunion")]
+use crate::runtimes::forkunion::ForkUnionPool;
 use crate::runtimes::loops::Loops;
+#[cfg(openmp_compiled)]
+use crate::runtimes::openmp::OpenMp;
 use crate::stats::quantile;
+use crate::system::cpus;
 
 /// What to measure.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -50,10 +54,11 @@ pub(crate) fn measure(job: &Job) -> Result<Measured, String> {
             Ok(pool.install(|| job.repeat(|| by_joins(black_box(job.all()), rayon::current_num_threads()))))
         }
         #[cfg(feature = "forkunion")]
-        Way::ForkUnion => {
-            let threads = job.threads.unwrap_or_else(|| crate::system::cpus::in_order_of_use().len());
-            let mut pool = crate::runtimes::forkunion::ForkUnionPool::new_default(threads)?;
-            Ok(job.repeat(|| pool.sum(black_box(job.indices), sum_of_indices)))
+        Way::ForkUnion => Ok(job.repeat_on(ForkUnionPool::new_default(job.threads())?)),
+        #[cfg(openmp_compiled)]
+        Way::Libgomp | Way::Libomp => {
+            let runtime = job.way.rival().ok_or("OpenMP is a rival")?;
+            Ok(job.repeat_on(OpenMp::new(runtime, job.threads())?))
         }
         _ => with_hive(job),
     }
@@ -94,6 +99,16 @@ fn with_hive(job: &Job) -> Result<Measured, String> {
 impl Job {
     const fn all(&self) -> Range<usize> {
         0..self.indices
+    }
+
+    /// How many threads a runtime gets that has to be told.
+    fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(|| cpus::in_order_of_use().len())
+    }
+
+    /// Runs the loop on a team of another runtime again and again.
+    fn repeat_on(&self, mut team: impl Loops) -> Measured {
+        self.repeat(|| team.sum(black_box(self.indices), sum_of_indices))
     }
 
     /// Runs the loop again and again, for the time that is given.

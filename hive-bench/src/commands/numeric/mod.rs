@@ -63,7 +63,7 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
 /// Has one job done, beside a busy process if the scene wants that.
 fn measure(job: &Job) -> Result<Measured, String> {
     let is_busy = job.scene == Scene::Free;
-    busy::beside(is_busy.then_some(None), || own_process::ask("numeric-runner", job, job.seconds))
+    busy::beside(is_busy.then_some(None), || own_process::ask("numeric-runner", job, &[], job.seconds))
 }
 
 named! {
