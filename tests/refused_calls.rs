@@ -15,7 +15,6 @@ use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::channel;
-use std::time::Duration;
 
 use calls::{Call, FaultGuard};
 use common::proc_threads::own_cpus;

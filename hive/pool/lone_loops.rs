@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::on_drop::on_drop;
 use crate::pool::error::Error;
-use crate::pool::loop_costs::{LoopCall, LoopKind, LoopSize, Sharing, is_one_to_time, is_small_gain};
+use crate::pool::loop_costs::{GAIN_OF_LONG, LoopCall, LoopKind, LoopSize, Sharing, is_one_to_time, is_small_gain};
 use crate::pool::regions::Start;
 use crate::pool::shared::Shared;
 use crate::protocol::QueenGuard;
@@ -24,10 +24,6 @@ use crate::sync::{Counter, Deadline};
 use crate::sys::clock;
 use crate::sys::fork::with_abort_in_child;
 use crate::sys::part_time::NANOS_OF_WAKING;
-
-/// A loop that gains more than so many nanoseconds by help asks for it even if it has been worth nothing of late: a
-/// worker without a CPU gets one after a few milliseconds.
-const GAIN_OF_LONG: u64 = 4_000_000;
 
 impl Shared {
     /// Runs a loop over `indices` indices, as `spmd` runs a region of `bees` bees. `is_planned`: as in [`LoopCall`].

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use crate::pool::loop_costs::{
-    LOOPS_PER_TRIAL, LoopSize, NANOS_OF_START, Sharing, gain_of, is_one_in, is_one_to_time, is_small_gain,
+    GAIN_OF_LONG, LOOPS_PER_TRIAL, LoopSize, NANOS_OF_START, Sharing, gain_of, is_one_in, is_one_to_time, is_small_gain,
 };
 use crate::pool::shared::Shared;
 use crate::protocol::region::region_context::RegionContext;
@@ -177,7 +177,9 @@ impl Shared {
     pub(crate) fn deadline_alone(&self, stakes: Stakes, begin: u64) -> Option<Deadline> {
         let Stakes { expected, gain, loss, delay } = stakes;
         if self.loop_costs.pays_to_wake(gain, loss, begin) {
-            return None;
+            // Where the workers have no CPU, it would pay only for a long loop.
+            let is_unwanted = gain < GAIN_OF_LONG && self.team.help.time_if_unwanted().is_some();
+            return is_unwanted.then(|| Deadline::new(begin, GAIN_OF_LONG));
         }
         if gain > NANOS_OF_WAKING {
             // It is alone because of the delay that was measured.

@@ -18,6 +18,10 @@ const FORGET_ONE_IN: u64 = 8;
 /// To start a loop on a team that is awake, and to meet at its end, takes about so many nanoseconds.
 pub(super) const NANOS_OF_START: u64 = 150;
 
+/// A loop that gains more than so many nanoseconds by help asks for it even if it has been worth nothing of late: a
+/// worker without a CPU gets one after a few milliseconds.
+pub(super) const GAIN_OF_LONG: u64 = 4_000_000;
+
 /// Of the loops that find the team awake, and of those that are too short for it, one in so many is timed.
 const LOOPS_PER_TIMING: u64 = 16;
 

@@ -57,6 +57,12 @@ pub(crate) enum Operation {
     SpawnAhead,
     /// A task runs the rest. The case waits for it at its end.
     Detach,
+    /// A task that suspends once runs the rest. Its caller polls until the task is done.
+    SpawnAsync,
+    /// The thread for calls of async code runs the rest. The caller polls until it has.
+    RunAsync,
+    /// The rest runs beside a suspended task and a call of async code, which are cancelled afterwards.
+    CancelAsync,
     /// A broadcast. The last bee runs the rest.
     Broadcast,
     /// The rest runs between a resize to one more bee and a resize back. Each resize is followed by
@@ -101,7 +107,7 @@ pub(crate) enum OperationKind {
 
 const ORIGINS: [(Origin, &str); 2] = [(Origin::Outside, "outside"), (Origin::StartHandler, "start_handler")];
 
-const OPERATIONS: [(Operation, &str); 30] = [
+const OPERATIONS: [(Operation, &str); 33] = [
     (Operation::Alone, "alone"),
     (Operation::Queen, "queen"),
     (Operation::Worker, "worker"),
@@ -119,6 +125,9 @@ const OPERATIONS: [(Operation, &str); 30] = [
     (Operation::SpawnOn, "spawn_on"),
     (Operation::SpawnAhead, "spawn_ahead"),
     (Operation::Detach, "detach"),
+    (Operation::SpawnAsync, "spawn_async"),
+    (Operation::RunAsync, "run_async"),
+    (Operation::CancelAsync, "cancel_async"),
     (Operation::Broadcast, "broadcast"),
     (Operation::Grow, "grow"),
     (Operation::Shrink, "shrink"),
@@ -242,7 +251,8 @@ impl Case {
     pub(crate) fn can_be_mirrored(&self) -> bool {
         let waits_by_itself = |verb| {
             use Operation::*;
-            matches!(verb, Spawn | SpawnOn | SpawnAhead | PanicHandler | DropOwn | Grow | Shrink | Thread | ThreadEnd)
+            let polls = matches!(verb, Spawn | SpawnOn | SpawnAhead | SpawnAsync | RunAsync | PanicHandler | DropOwn);
+            polls || matches!(verb, Grow | Shrink | Thread | ThreadEnd)
         };
         // The outermost call may wait by a loop of its own, because no other thread waits for the thread from outside.
         let first_may = |verb| matches!(verb, Operation::Spawn | Operation::SpawnOn | Operation::PanicHandler);

@@ -16,6 +16,9 @@ pub(crate) struct View {
     /// Whether one of those threads comes from outside and runs the same case with the hives exchanged. In such a case
     /// no thread waits by a loop or a thread of its own.
     pub(crate) is_mirrored: bool,
+    /// Whether bee 1 of each hive leads a group with bee 2. When its own part of a region has ended, perhaps by a panic,
+    /// it waits for that bee, and runs nothing.
+    pub(crate) is_relay: bool,
     /// Whether threads that are no part of the case call its hives at the same time. Their calls are short and wait for
     /// nothing but hive, so each of them ends if the workers of its hive come.
     pub(crate) has_callers: bool,
@@ -181,7 +184,7 @@ impl View {
         }
         match turn {
             _ if self.is_mirrored => TaskRunner::NewQueenOrAnyBee,
-            LockHolder::Free if !self.has_callers => TaskRunner::NewQueen,
+            LockHolder::Free if !self.has_callers && !self.is_concurrent => TaskRunner::NewQueen,
             _ if !self.can_run_tasks(hive, size) => TaskRunner::Never(WaitCycle::OutsideThread),
             LockHolder::Free | LockHolder::TakenPerhaps => TaskRunner::NewQueenOrAnyBee,
             LockHolder::Taken => TaskRunner::AnyBee,
@@ -325,8 +328,17 @@ impl View {
 
     /// The state of a bee that a thread waits for.
     fn bee_state(&self, hive: HiveId, bee: usize) -> BeeState {
-        let chain = self.others.iter().find(|chain| chain.contains(&Frame::Bee(hive, bee)));
-        chain.map_or(BeeState::Comes, |chain| self.state_of(chain))
+        match self.others.iter().find(|chain| chain.contains(&Frame::Bee(hive, bee))) {
+            Some(chain) => self.state_of(chain),
+            None if self.waits_for_its_group(hive, bee) => BeeState::Waits,
+            None => BeeState::Comes,
+        }
+    }
+
+    /// Whether a bee that is inside of nothing may be at the end of a region, where it waits for a bee of its group.
+    fn waits_for_its_group(&self, hive: HiveId, bee: usize) -> bool {
+        let is_in_region = |frame: &Frame| matches!(*frame, Frame::Region { hive: of, team: 3, id: 2 } if of == hive);
+        self.is_relay && bee == 1 && self.others.iter().chain([&self.own]).flatten().any(is_in_region)
     }
 
     fn state_of(&self, bee: &FrameStack) -> BeeState {
@@ -375,7 +387,14 @@ mod tests {
 
     fn view(own: &[Frame], others: &[&[Frame]], is_crowded: bool) -> View {
         let others = others.iter().map(|chain| chain.to_vec()).collect();
-        View { own: own.to_vec(), others, is_concurrent: is_crowded, is_mirrored: false, has_callers: false }
+        View {
+            own: own.to_vec(),
+            others,
+            is_concurrent: is_crowded,
+            is_mirrored: false,
+            is_relay: false,
+            has_callers: false,
+        }
     }
 
     fn polls_in_a_part(id: usize) -> Vec<Frame> {
@@ -466,6 +485,14 @@ mod tests {
         assert_eq!(view(&[], &[&held], false).team(A, 2), Team::Never(WaitCycle::OutsideThread));
         // If others may be waiting for the caller, the hive takes such a bee for one of them.
         assert_eq!(view(&[Frame::Bee(B, 1)], &[&held], false).loop_team(A, 2), Team::One);
+    }
+
+    /// In `outside/a3.worker/b2.team/a3.spawn:relay:beside0`, bee 1 of A has panicked and waits for bee 2.
+    #[test]
+    fn the_leader_of_a_group_waits_for_it_at_the_end() {
+        let bee = [Frame::Bee(A, 2), Frame::Region { hive: A, team: 3, id: 2 }];
+        let with = |is_relay| View { is_relay, ..view(&[], &[&bee], false) };
+        assert!(with(false).takes_mailbox(A, 1) && !with(true).takes_mailbox(A, 1) && with(true).takes_mailbox(B, 1));
     }
 
     #[test]

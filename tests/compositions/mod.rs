@@ -2,6 +2,7 @@
 //! and `worker` are the two sides of the processes that run them, `expectation` has the rules, and the others run a
 //! case.
 
+pub(crate) mod async_calls;
 pub(crate) mod case;
 pub(crate) mod driver;
 pub(crate) mod expectation;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hive::Hive;
 
 use super::super::common::wait_until;
-use super::case::Case;
+use super::case::{Case, Groups};
 use super::expectation::{View, WaitCycle};
 use super::fault::{PlannedPanic, defuse_payload};
 use super::frames::{Frame, FrameRegistry, HiveId, Wait};
@@ -154,7 +154,14 @@ impl Run {
     pub(crate) fn view(&self) -> View {
         let (own, others) = self.frames.chains();
         let has_callers = self.case.surroundings == Surroundings::Callers;
-        View { own, others, is_concurrent: self.is_concurrent(), is_mirrored: self.case.is_mirrored, has_callers }
+        View {
+            own,
+            others,
+            is_concurrent: self.is_concurrent(),
+            is_mirrored: self.case.is_mirrored,
+            is_relay: self.case.waiting.groups == Groups::Relay,
+            has_callers,
+        }
     }
 
     /// Counts a task that no thread of the nest waits for.

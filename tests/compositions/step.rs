@@ -11,7 +11,7 @@ use super::expectation::{View, WaitCycle};
 use super::fault::{FaultPoint, First, PartsRun, PlannedPanic, defuse_payload, throw};
 use super::frames::{Entered, Frame, FrameStack, HiveId, Wait};
 use super::run::{Ending, Run, message};
-use super::{handlers, loops, regions, sizes, tasks, threads};
+use super::{async_calls, handlers, loops, regions, sizes, tasks, threads};
 
 /// Runs the calls of a case from `depth` on. Returns how often those that are waited for reach the end of the nest.
 pub(crate) fn run_from(run: &Arc<Run>, depth: usize) -> usize {
@@ -57,6 +57,9 @@ fn call_operation(operation: Operation, step: &Step<'_>) -> usize {
         Operation::SpawnOn => tasks::spawn_on(step),
         Operation::SpawnAhead => tasks::spawn_ahead(step),
         Operation::Detach => tasks::detach(step),
+        Operation::SpawnAsync => async_calls::spawn_async(step),
+        Operation::RunAsync => async_calls::run_async(step),
+        Operation::CancelAsync => async_calls::cancel_async(step),
         Operation::Broadcast => tasks::broadcast(step),
         Operation::Grow => sizes::grow(step),
         Operation::Shrink => sizes::shrink(step),
