@@ -328,14 +328,14 @@ impl View {
 
     /// The state of a bee that a thread waits for.
     fn bee_state(&self, hive: HiveId, bee: usize) -> BeeState {
-        match self.others.iter().find(|chain| chain.contains(&Frame::Bee(hive, bee))) {
-            Some(chain) => self.state_of(chain),
-            None if self.waits_for_its_group(hive, bee) => BeeState::Waits,
-            None => BeeState::Comes,
+        let chain = self.others.iter().find(|chain| chain.contains(&Frame::Bee(hive, bee)));
+        match chain.map_or(BeeState::Comes, |chain| self.state_of(chain)) {
+            BeeState::Comes if self.waits_for_its_group(hive, bee) => BeeState::Waits,
+            state => state,
         }
     }
 
-    /// Whether a bee that is inside of nothing may be at the end of a region, where it waits for a bee of its group.
+    /// Whether the bee may be at the end of a region, where it waits for a bee of its group, or come to be there.
     fn waits_for_its_group(&self, hive: HiveId, bee: usize) -> bool {
         let is_in_region = |frame: &Frame| matches!(*frame, Frame::Region { hive: of, team: 3, id: 2 } if of == hive);
         self.is_relay && bee == 1 && self.others.iter().chain([&self.own]).flatten().any(is_in_region)
