@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use hive::Bee;
 
@@ -41,7 +42,7 @@ impl<'r> Step<'r> {
             return self.enter(&[region]);
         }
         self.check(chain.is_empty(), || format!("bee {id} runs its part in the middle of {chain:?}"));
-        self.enter(&[Frame::Bee(self.on, id), region])
+        self.enter(&[Frame::Bee(self.on, number_of_thread().unwrap_or(id)), region])
     }
 
     /// Checks that a region of `n` bees has had the right team, and its queen on the calling thread.
@@ -71,6 +72,12 @@ impl<'r> Step<'r> {
             team => Ok((n, team)),
         }
     }
+}
+
+/// The number of the bee whose thread this is, by the thread's name. Where a loop has more parts than there are CPUs,
+/// its bees also run parts of others, and in these parts they have the others' numbers.
+fn number_of_thread() -> Option<usize> {
+    thread::current().name()?.rsplit('-').next()?.parse().ok()
 }
 
 pub(crate) fn record_bee(roll: &TeamRoll, bee: &Bee<'_>) {
