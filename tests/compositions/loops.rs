@@ -114,7 +114,7 @@ impl<'r> Step<'r> {
     /// As `enter_region`, where the body is not told which bee of a team of `team` runs it.
     fn enter_unnamed(&self, team: usize, id: usize) -> Entered<'r> {
         let region = Frame::Region { hive: self.on, team, id };
-        if id == 0 { self.enter(&[region]) } else { self.enter(&[Frame::Bee(self.on, id), region]) }
+        if id == 0 { self.enter(&[region]) } else { self.enter(&[self.bee_of_thread(id), region]) }
     }
 }
 

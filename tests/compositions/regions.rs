@@ -42,7 +42,14 @@ impl<'r> Step<'r> {
             return self.enter(&[region]);
         }
         self.check(chain.is_empty(), || format!("bee {id} runs its part in the middle of {chain:?}"));
-        self.enter(&[Frame::Bee(self.on, number_of_thread().unwrap_or(id)), region])
+        self.enter(&[self.bee_of_thread(id), region])
+    }
+
+    /// The bee of the hive whose thread this is, by the thread's name, in a part that runs as bee `id`. Where a loop has
+    /// more parts than there are CPUs, its bees also run parts of others, in which they have the others' numbers.
+    pub(crate) fn bee_of_thread(&self, id: usize) -> Frame {
+        let number = thread::current().name().and_then(|name| name.rsplit('-').next()?.parse().ok());
+        Frame::Bee(self.on, number.unwrap_or(id))
     }
 
     /// Checks that a region of `n` bees has had the right team, and its queen on the calling thread.
@@ -72,12 +79,6 @@ impl<'r> Step<'r> {
             team => Ok((n, team)),
         }
     }
-}
-
-/// The number of the bee whose thread this is, by the thread's name. Where a loop has more parts than there are CPUs,
-/// its bees also run parts of others, and in these parts they have the others' numbers.
-fn number_of_thread() -> Option<usize> {
-    thread::current().name()?.rsplit('-').next()?.parse().ok()
 }
 
 pub(crate) fn record_bee(roll: &TeamRoll, bee: &Bee<'_>) {
