@@ -331,6 +331,8 @@ impl View {
         let chain = self.others.iter().find(|chain| chain.contains(&Frame::Bee(hive, bee)));
         match chain.map_or(BeeState::Comes, |chain| self.state_of(chain)) {
             BeeState::Comes if self.waits_for_its_group(hive, bee) => BeeState::Waits,
+            // What it polls for may end first.
+            BeeState::Polls if self.is_concurrent && self.waits_for_its_group(hive, bee) => BeeState::Waits,
             state => state,
         }
     }
