@@ -45,7 +45,7 @@ impl<'r> Step<'r> {
         self.enter(&[self.bee_of_thread(id), region])
     }
 
-    /// The bee of the hive whose thread this is, by the thread's name, in a part that runs as bee `id`. Where a loop has
+    /// The bee of the hive whose thread this is, by the thread's name, in a part that runs as bee `id`. If a loop has
     /// more parts than there are CPUs, its bees also run parts of others, in which they have the others' numbers.
     pub(crate) fn bee_of_thread(&self, id: usize) -> Frame {
         let number = thread::current().name().and_then(|name| name.rsplit('-').next()?.parse().ok());
