@@ -2,7 +2,7 @@
 //! has no CPU, or where it loses its CPU in the middle of its part, a loop takes longer on the team than on its caller
 //! alone. So a hive keeps an account of what loops gain by help and what they lose by it. When that is used up, loops
 //! run on their callers for a while: the longer, the more time was lost, and the more often in a row.
-//! `pool/lone_loops.rs` asks, and the leaders of groups tell. The rules are in `docs/latecomers.md`.
+//! `pool/lone_loops.rs` and `lone_parts.rs` ask, and the leaders of groups tell. The rules are in `docs/latecomers.md`.
 //!
 //! Where several hives have too few CPUs for all their threads, what one gains by its workers another one loses, and
 //! all of them the time in which they wait for each other. So gains do not count there, and loops ask again only when a
@@ -14,8 +14,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
 
+use crate::sys::clock;
 use crate::sys::part_time::NANOS_OF_WAKING;
-use crate::sys::{clock, run_queue};
+use crate::sys::run_queue::RunQueue;
 
 /// How much longer than what was lost loops run on their callers.
 const TIMES_OF_LOSS: u64 = 4;
@@ -30,6 +31,9 @@ const MOST_CREDIT: u64 = 1_000_000;
 /// When loops ask again after a pause, so small a part of it may be lost before the next one, and at least a wake-up:
 /// the workers have to wake up first.
 const PAUSE_PER_CREDIT: u64 = 32;
+
+/// At most once in this time it is looked up whether other hives take CPUs from this one, which takes some 20 us.
+const BETWEEN_LOOKS: u64 = 1_000_000;
 
 /// Whether loops ask for help.
 pub(crate) struct Help(CachePadded<Words>);
@@ -51,6 +55,8 @@ struct Words {
     missed_in: AtomicU64,
     /// Whether loops run on their callers because several hives have too few CPUs.
     is_shared: AtomicBool,
+    /// When that was looked up last.
+    looked_at: AtomicU64,
 }
 
 impl Help {
@@ -65,19 +71,19 @@ impl Help {
     pub(crate) fn time_if_unwanted(&self) -> Option<u64> {
         // Relaxed, all in this file: hints.
         let alone_until = self.0.alone_until.load(Ordering::Relaxed);
-        if alone_until == 0 { None } else { self.ask_again(alone_until, run_queue::threads_beyond_cpus) }
+        if alone_until == 0 { None } else { self.ask_again(alone_until, RunQueue::read_if_shared) }
     }
 
-    /// `time_if_unwanted` where loops run on their callers until `alone_until`. `beyond_cpus`: see `run_queue.rs`.
+    /// `time_if_unwanted` where loops run on their callers until `alone_until`. `look`: [`RunQueue::read_if_shared`].
     #[cold]
-    fn ask_again(&self, alone_until: u64, beyond_cpus: impl Fn() -> Option<isize>) -> Option<u64> {
+    fn ask_again(&self, alone_until: u64, look: impl Fn() -> Option<RunQueue>) -> Option<u64> {
         let now = clock::nanos();
         // A clock may go back, where a process is restored.
         if now < alone_until && alone_until - now <= LONGEST {
             return Some(now);
         }
         if self.0.is_shared.load(Ordering::Relaxed) {
-            if beyond_cpus().is_some_and(|threads| threads >= 0) {
+            if look().is_some_and(|queue| !queue.has_free_cpu()) {
                 self.0.alone_until.store(now + LONGEST, Ordering::Relaxed);
                 return Some(now);
             }
@@ -103,7 +109,17 @@ impl Help {
     /// the loops before it, back to the last entry, were to gain. What this one was to gain is dropped: it is measured.
     #[cold]
     pub(crate) fn settle(&self, lost: u64, gained: u64) {
-        self.settle_if(lost, gained, lost > 0 && run_queue::is_shared_with_hives());
+        self.settle_if(lost, gained, lost > 0 && self.is_shared_now());
+    }
+
+    /// Whether other hives take CPUs from this one, so that it is better off on its callers. Looks once in a while.
+    fn is_shared_now(&self) -> bool {
+        let (now, looked) = (clock::nanos(), self.0.looked_at.load(Ordering::Relaxed));
+        if now.saturating_sub(looked) < BETWEEN_LOOKS {
+            return false;
+        }
+        self.0.looked_at.store(now, Ordering::Relaxed);
+        RunQueue::read_if_shared().is_some_and(RunQueue::has_share_of_one)
     }
 
     /// `settle`; `is_shared`: several hives have too few CPUs.
@@ -199,7 +215,14 @@ mod tests {
     /// So many loops begin, each of which would gain 10 us, and the last one loses so much.
     fn lose(help: &Help, loops: u64, lost: u64) {
         (0..loops).for_each(|_| help.begin_loop(10_000));
-        help.settle(lost, 0);
+        help.settle_if(lost, 0, false);
+    }
+
+    /// That does not look at what other tests do.
+    fn quiet_help() -> Help {
+        let help = Help::new();
+        help.0.looked_at.store(u64::MAX, Ordering::Relaxed);
+        help
     }
 
     fn pause(help: &Help) -> u64 {
@@ -240,10 +263,12 @@ mod tests {
         help.settle_if(2_000, 0, true);
         assert_eq!(pause(&help), 8_000);
         let past = clock::nanos() - LONGEST;
-        assert!(help.ask_again(past, || Some(0)).is_some(), "each CPU has a thread");
+        assert!(help.ask_again(past, || Some(RunQueue::of(2, 1, 2))).is_some(), "each CPU has a thread");
         assert!(help.0.alone_until.load(Ordering::Relaxed) > past + LONGEST);
-        assert!(help.ask_again(past, || Some(-1)).is_none());
-        assert!(help.ask_again(past, || Some(0)).is_none(), "the next pause may have another reason");
+        assert!(help.ask_again(past, || Some(RunQueue::of(1, 1, 2))).is_none());
+        assert!(help.ask_again(past, || Some(RunQueue::of(2, 1, 2))).is_none(), "the next pause has another reason");
+        help.0.is_shared.store(true, Ordering::Relaxed);
+        assert!(help.ask_again(past, || None).is_none(), "the other hives have gone");
     }
 
     #[test]
@@ -264,7 +289,7 @@ mod tests {
 
     #[test]
     fn only_who_was_present_is_missed() {
-        let help = Help::new();
+        let help = quiet_help();
         let is_missed = |is_late, excused| {
             help.begin_loop(0);
             let mut loop_ = HelpOfLoop::new(&help, clock::nanos(), false, is_late);
@@ -285,7 +310,7 @@ mod tests {
 
     #[test]
     fn workers_that_come_after_all_gain_what_they_do() {
-        let help = Help::new();
+        let help = quiet_help();
         help.0.credit.store(0, Ordering::Relaxed);
         (0..10).for_each(|_| help.begin_loop(10_000));
         let mut loop_ = HelpOfLoop::new(&help, clock::nanos(), false, true);

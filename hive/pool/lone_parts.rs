@@ -124,7 +124,10 @@ impl Shared {
         // Between very short loops there is nothing to be divided, and to count their callers would cost more.
         let _counted = (stakes.expected > NANOS_OF_WAKING).then(|| self.count_beside_others(work.size));
         let begin = clock::nanos();
-        let Some(deadline) = self.deadline_alone(stakes, begin) else {
+        // Where the workers have no CPU, it would pay to wake them only for a long loop.
+        let is_unwanted = || stakes.gain < GAIN_OF_LONG && self.team.help.time_if_unwanted().is_some();
+        let unwanted = || is_unwanted().then(|| Deadline::new(begin, GAIN_OF_LONG));
+        let Some(deadline) = self.deadline_alone(stakes, begin).or_else(unwanted) else {
             return if is_shared { RunAlone::HandOut } else { RunAlone::Parts(0) };
         };
         self.team.count_for_queen(Counter::LoneLoops);
@@ -177,9 +180,7 @@ impl Shared {
     pub(crate) fn deadline_alone(&self, stakes: Stakes, begin: u64) -> Option<Deadline> {
         let Stakes { expected, gain, loss, delay } = stakes;
         if self.loop_costs.pays_to_wake(gain, loss, begin) {
-            // Where the workers have no CPU, it would pay only for a long loop.
-            let is_unwanted = gain < GAIN_OF_LONG && self.team.help.time_if_unwanted().is_some();
-            return is_unwanted.then(|| Deadline::new(begin, GAIN_OF_LONG));
+            return None;
         }
         if gain > NANOS_OF_WAKING {
             // It is alone because of the delay that was measured.

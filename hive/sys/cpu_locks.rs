@@ -1,9 +1,9 @@
 //! Which CPUs the hives of other processes have bound threads to: locks on CPUs that all processes of a machine see.
 //!
 //! A process locks the byte *n* of a file that the kernel has on every machine for CPU *n*, and one more byte as long
-//! as it has a hive at all. Nothing is written, and the file's contents do not matter. The locks are for reading,
-//! because only root may open the file for writing. So two processes could lock the same byte, but each can ask whether
-//! another one has. The kernel releases the locks when the process ends, however it ends.
+//! as it has a hive that is bound to none. Nothing is written, and the file's contents do not matter. The locks are for
+//! reading, because only root may open the file for writing. So two processes could lock the same byte, but each can
+//! ask whether another one has. The kernel releases the locks when the process ends, however it ends.
 //!
 //! The locks belong to the open file ("open file description locks"), not to the process. So two copies of hive in one
 //! process see each other's, and nobody else who opens and closes the file in this process takes them away. Containers
@@ -28,8 +28,8 @@ mod linux {
     use crate::sys::cpu_mask::CpuMask;
     use crate::sys::{clock, sandbox};
 
-    /// The byte that each process with a hive locks, whether or not its threads are bound: no CPU has this number.
-    const PRESENCE: usize = 1 << 40;
+    /// The byte that a process locks while it has a hive whose bees are bound to no CPU: no CPU has this number.
+    const UNBOUND: usize = 1 << 40;
 
     /// Every user may read it, on every machine.
     const FILE: &str = "/sys/devices/system/cpu/kernel_max";
@@ -41,8 +41,8 @@ mod linux {
     /// As [`CpuLocks::mark`].
     static OPEN_MARK: AtomicI64 = AtomicI64::new(0);
 
-    /// How many hives this process has, as of `note_hives`.
-    static HIVES: AtomicUsize = AtomicUsize::new(0);
+    /// How many hives this process has, and how many of them are bound to no CPU, as of `note_hives`.
+    static HIVES: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
     /// The locks of this process. It is used while no thread forks.
     pub(crate) struct CpuLocks {
@@ -57,7 +57,7 @@ mod linux {
         /// Called in a forked child, which has none of its parent's hives, and whose copy of the file would keep the
         /// locks after the end of the parent.
         pub(crate) fn forget() {
-            Self::note_hives(0);
+            Self::note_hives(0, 0);
             if sandbox::has_come() {
                 return;
             }
@@ -80,26 +80,33 @@ mod linux {
             // Relaxed, both: see `OPEN_FILE`.
             OPEN_MARK.store(mark, Ordering::Relaxed);
             OPEN_FILE.store(file.as_raw_fd(), Ordering::Relaxed);
-            let locks = Self { file: ManuallyDrop::new(file), mark };
-            locks.call(libc::F_OFD_SETLK, libc::F_RDLCK, PRESENCE, 1);
-            Some(locks)
+            Some(Self { file: ManuallyDrop::new(file), mark })
         }
 
-        /// Notes how many hives this process has.
-        pub(crate) fn note_hives(count: usize) {
-            // Relaxed, as the load: a hint.
-            HIVES.store(count, Ordering::Relaxed);
+        /// Lets others know whether this process has a hive whose bees are bound to no CPU.
+        pub(crate) fn show_unbound(&self, has_unbound: bool) {
+            if self.are_usable() {
+                self.call(libc::F_OFD_SETLK, if has_unbound { libc::F_RDLCK } else { libc::F_UNLCK }, UNBOUND, 1);
+            }
         }
 
-        /// Whether there is another hive than one: in this process, in another one, or in another copy of hive in this
-        /// one. May be wrong while a hive is built or ends.
-        pub(crate) fn are_others_here() -> bool {
-            if HIVES.load(Ordering::Relaxed) > 1 {
+        /// Notes how many hives this process has, and how many of them are bound to no CPU.
+        pub(crate) fn note_hives(all: usize, unbound: usize) {
+            // Relaxed, as the loads: hints.
+            [all, unbound].iter().zip(&HIVES).for_each(|(count, of)| of.store(*count, Ordering::Relaxed));
+        }
+
+        /// Whether two hives may want the same CPUs, as one of them is bound to none: two of this process, or one of
+        /// this process and one of another, or of another copy of hive in this one. May be wrong while a hive is built
+        /// or ends.
+        pub(crate) fn may_share() -> bool {
+            let [all, unbound] = HIVES.each_ref().map(|count| count.load(Ordering::Relaxed));
+            if unbound > 0 && all > 1 {
                 return true;
             }
             // Relaxed, both: see `OPEN_FILE`. If the number is another file's by now, the answer is about that one.
             let (file, mark) = (OPEN_FILE.load(Ordering::Relaxed), OPEN_MARK.load(Ordering::Relaxed));
-            file >= 0 && !sandbox::has_come() && mark_of(file) == mark && are_others_than(file)
+            file >= 0 && !sandbox::has_come() && mark_of(file) == mark && are_others_than(file, unbound > 0)
         }
 
         /// Locks the CPUs `now`, where the CPUs `before` are locked, and releases the others.
@@ -152,9 +159,11 @@ mod linux {
         }
     }
 
-    /// Whether there are hives by whose locks another file than this one is known.
-    fn are_others_than(file: RawFd) -> bool {
-        call_with(file, libc::F_OFD_GETLK, libc::F_WRLCK, PRESENCE, 1) == Some(libc::F_RDLCK)
+    /// Whether others than whoever has this file have hives, of any kind or those that are bound to no CPU.
+    fn are_others_than(file: RawFd, of_any_kind: bool) -> bool {
+        // No length is all of the file from there on.
+        let (first, length) = if of_any_kind { (0, 0) } else { (UNBOUND, 1) };
+        call_with(file, libc::F_OFD_GETLK, libc::F_WRLCK, first, length) == Some(libc::F_RDLCK)
     }
 
     /// `CpuLocks::call`, for this file.
@@ -222,12 +231,15 @@ mod linux {
         }
 
         #[test]
-        fn whoever_has_the_file_open_is_there_for_others() {
+        fn who_is_bound_to_no_cpu_is_there_for_all_and_others_only_for_them() {
             let (one, other) = (CpuLocks::open().unwrap(), CpuLocks::open().unwrap());
-            assert!(are_others_than(one.file.as_raw_fd()) && are_others_than(other.file.as_raw_fd()));
-            // What another process would find that has no hive.
-            assert!(are_others_than(File::open(FILE).unwrap().as_raw_fd()));
-            assert!(!are_others_than(File::open("/proc/version").unwrap().as_raw_fd()), "nobody has locked that");
+            let sees = |locks: &CpuLocks, any| are_others_than(locks.file.as_raw_fd(), any);
+            one.change(&cpus([]), &cpus([7]));
+            assert!(sees(&other, true));
+            other.show_unbound(true);
+            assert!(sees(&one, false) && sees(&one, true));
+            // Nobody has locked this file.
+            assert!(!are_others_than(File::open("/proc/version").unwrap().as_raw_fd(), true));
         }
 
         #[test]
@@ -277,9 +289,13 @@ mod unknown {
         #[cfg(unix)]
         pub(crate) fn forget() {}
 
-        pub(crate) fn note_hives(_: usize) {}
+        pub(crate) fn note_hives(_: usize, _: usize) {}
 
-        pub(crate) fn are_others_here() -> bool {
+        pub(crate) fn show_unbound(&self, _: bool) {
+            match *self {}
+        }
+
+        pub(crate) fn may_share() -> bool {
             false
         }
 

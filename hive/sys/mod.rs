@@ -19,6 +19,7 @@ pub(crate) mod float_mode;
 pub(crate) mod fork;
 #[cfg_attr(not(any(target_os = "linux", target_os = "android")), allow(dead_code, reason = "other systems have few"))]
 pub(crate) mod kernel_file;
+pub(crate) mod mutex;
 pub(crate) mod napping_spinner;
 pub(crate) mod parse_duration;
 pub(crate) mod parse_error;

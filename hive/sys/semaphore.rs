@@ -5,8 +5,10 @@
 //! with an end is measured by the system's clock, which can be set back while a bee waits, and a post of one that
 //! somebody waits for is a system call just the same.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, PoisonError};
 use std::time::Duration;
+
+use crate::sys::mutex::Mutex;
 
 /// A counting semaphore that starts with no permit.
 pub(crate) struct Semaphore {
@@ -25,27 +27,23 @@ impl Semaphore {
     /// of the `wait` that takes the permit.
     pub(crate) fn post(&self) {
         // Unlocked before the other thread is woken, which would otherwise wait for the lock at once.
-        *self.lock() += 1;
+        *self.permits.lock() += 1;
         self.posted.notify_one();
     }
 
     /// Takes a permit; sleeps until there is one.
     pub(crate) fn wait(&self) {
-        let waited = self.posted.wait_while(self.lock(), |permits| *permits == 0);
+        let waited = self.posted.wait_while(self.permits.lock(), |permits| *permits == 0);
         *waited.unwrap_or_else(PoisonError::into_inner) -= 1;
     }
 
     /// As `wait`, but for no longer than `time`. Returns whether it has taken a permit.
     pub(crate) fn wait_for(&self, time: Duration) -> bool {
-        let waited = self.posted.wait_timeout_while(self.lock(), time, |permits| *permits == 0);
+        let waited = self.posted.wait_timeout_while(self.permits.lock(), time, |permits| *permits == 0);
         let (mut permits, _) = waited.unwrap_or_else(PoisonError::into_inner);
         let is_posted = *permits > 0;
         *permits -= u32::from(is_posted);
         is_posted
-    }
-
-    fn lock(&self) -> MutexGuard<'_, u32> {
-        self.permits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

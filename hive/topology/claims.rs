@@ -17,12 +17,12 @@ use crate::topology::machine::Machine;
 ///
 /// A panic leaves them usable: nothing in this file can panic between two changes that belong together.
 static CLAIMS: OfProcess<Claims> =
-    OfProcess::new(Claims { living: 0, of_hives: BTreeMap::new(), last: 0, locks: None });
+    OfProcess::new(Claims { living: [0; 2], of_hives: BTreeMap::new(), last: 0, locks: None });
 
 #[derive(Default)]
 struct Claims {
-    /// How many there are, also of those that have no CPU.
-    living: usize,
+    /// How many there are, and how many of them have had no CPU when they were made.
+    living: [usize; 2],
     /// By the number of its claim, what each hive has claimed, and whether other processes are to see that. Several may
     /// have the same CPU, because the user may list it for two hives.
     of_hives: BTreeMap<u64, (CpuMask, bool)>,
@@ -63,6 +63,13 @@ impl Claims {
         self.locks = CpuLocks::open();
         let seen = self.seen();
         self.locks.iter().for_each(|locks| locks.change(&CpuMask::new(), &seen));
+    }
+
+    /// Lets everybody know how many claims there are. A claim without CPUs is that of a hive that is bound to none.
+    fn note_living(&self) {
+        let [all, unbound] = self.living;
+        CpuLocks::note_hives(all, unbound);
+        self.locks.iter().for_each(|locks| locks.show_unbound(unbound > 0));
     }
 
     /// Makes `cpus` all that the claim `number` has.
@@ -109,11 +116,12 @@ pub(crate) fn claim<T>(machine: &Machine, choice: Choice, choose: impl FnOnce(&C
     let is_seen = choice.is_seen();
     in_turn(choice, |generation, claims| {
         let (cpus, chosen) = choose(&claims.taken(choice, &machine.mask()));
-        claims.living += 1;
-        CpuLocks::note_hives(claims.living);
+        let kinds = [true, cpus.is_empty()];
+        claims.living.iter_mut().zip(kinds).for_each(|(count, is_one)| *count += usize::from(is_one));
+        claims.note_living();
         claims.last += 1;
         claims.set(claims.last, &cpus, is_seen);
-        (Claim { generation, number: claims.last, cpus, is_seen }, chosen)
+        (Claim { generation, number: claims.last, is_of_unbound: cpus.is_empty(), cpus, is_seen }, chosen)
     })
 }
 
@@ -147,6 +155,8 @@ pub(crate) struct Claim {
     generation: u32,
     /// Its number among the claims of its process.
     number: u64,
+    /// Whether it has had no CPU when it was made.
+    is_of_unbound: bool,
     cpus: CpuMask,
     /// Whether other processes see it.
     is_seen: bool,
@@ -199,11 +209,12 @@ impl Drop for Claim {
             if generation != self.generation {
                 return;
             }
-            claims.living -= 1;
-            CpuLocks::note_hives(claims.living);
+            let kinds = [true, self.is_of_unbound];
+            claims.living.iter_mut().zip(kinds).for_each(|(count, is_one)| *count -= usize::from(is_one));
+            claims.note_living();
             // A thread in a sandbox can neither release the locks nor close their file. So it stays the file of this
             // process: for a thread that opened it anew, the locks would be those of another process.
-            if claims.living == 0 && claims.locks.as_ref().is_some_and(CpuLocks::are_usable) {
+            if claims.living[0] == 0 && claims.locks.as_ref().is_some_and(CpuLocks::are_usable) {
                 claims.locks = None;
             }
         });
@@ -276,7 +287,8 @@ mod tests {
         let all = mask("20-29");
         let (_own, ()) = claim(|_| (mask("20"), ()));
         // A forked child has such a claim: it is of another generation.
-        let mut inherited = Claim { generation: u32::MAX, number: 1, cpus: mask("20"), is_seen: true };
+        let mut inherited =
+            Claim { generation: u32::MAX, number: 1, is_of_unbound: false, cpus: mask("20"), is_seen: true };
         assert_eq!(inherited.extend(&mask("21"), Choice::ByUser), CpuMask::new());
         inherited.give_back(&mask("20"));
         drop(inherited);
