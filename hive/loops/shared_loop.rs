@@ -300,10 +300,15 @@ impl Loop {
     }
 
     /// The words that the bees share under a schedule that hands out chunks at run time, and the round that begins.
-    /// `steals`: whether the bee takes units from its work range in this round.
-    fn begin_round<'w>(&'w self, words: Option<&'w LoopState>, context: &RegionContext<'_>, steals: bool) -> Round<'w> {
+    /// `uses_range`: whether the bee takes units from its work range in this round. If not, `for_range` makes it empty.
+    fn begin_round<'w>(
+        &'w self,
+        words: Option<&'w LoopState>,
+        context: &RegionContext<'_>,
+        uses_range: bool,
+    ) -> Round<'w> {
         match (words, &self.only_round) {
-            (Some(words), _) => words.begin_round_of_any_loop(context, steals),
+            (Some(words), _) => words.begin_round_of_any_loop(context, uses_range),
             (None, Some(cached)) => (&cached.state.first, cached.round),
             (None, None) => self.state.of_region(context).begin_round(context),
         }

@@ -164,7 +164,8 @@ fn pieces<'m, T>(memory: &'m [MaybeUninit<u8>], plan: &Plan) -> impl Iterator<It
     plan.by_node().filter_map(piece).filter(|(piece, _)| !piece.is_empty())
 }
 
-/// The bytes of those pages of which the elements of `range` have the greater part, in memory of `bytes` bytes.
+/// The bytes of those pages whose middle is in the elements of `range`, in memory of `bytes` bytes. A last page that
+/// ends before its middle goes with its end. (Of two owners of a whole page, that is the one with more of it.)
 fn whole_pages<T>(range: &Range<usize>, bytes: usize) -> Range<usize> {
     let page = page_size();
     // The page boundary that is nearest to where an element begins. The end of the memory counts as one.

@@ -257,10 +257,11 @@ impl Shared {
         if !is_busy && are_cpus_enough {
             return false;
         }
-        // Let the whole team take two units of time for a loop; one thread then takes `2 * bees`. This is how long it
-        // takes until the loop has ended on the team. Of the loop that runs now, half is left on average.
+        // The team takes two units of time for a loop, and one thread `2 * bees`. On the team the loop ends after those
+        // of the others and itself, two units each. If one runs now, half of it is left on average: one more unit.
         let units_on_team = 2 * (1 + waiting + lone_callers) + u32::from(is_busy);
         let gain_on_team = |alone: u64| alone.saturating_sub(alone / (2 * u64::from(bees)) * u64::from(units_on_team));
+        // Who waits to be queen may sleep and have to be woken, so the team has to gain more than that costs.
         let enough_gain = if is_busy { NANOS_OF_WAKING } else { 0 };
         units_on_team >= 2 * bees
             || self.loop_costs.expected(size).is_some_and(|alone| gain_on_team(alone) <= enough_gain)

@@ -119,8 +119,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Applies a resize that was asked for inside a region. An error goes into the report, because the call that asked
-    /// for the resize has returned.
+    /// Applies a resize that was asked for inside a region. The workers have been hired by then, so no error is
+    /// expected; one would go into the report, because the call that asked for the resize has returned.
     #[cold]
     pub(crate) fn apply_resize_at_region_end(self: &Arc<Self>, bees: u32) {
         if self.is_forked() {

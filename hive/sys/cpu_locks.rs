@@ -41,8 +41,11 @@ mod linux {
     /// As [`CpuLocks::mark`].
     static OPEN_MARK: AtomicI64 = AtomicI64::new(0);
 
-    /// How many hives this process has, and how many of them are bound to no CPU, as of `note_hives`.
-    static HIVES: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+    /// How many hives this process has, as of `note_hives`.
+    static HIVES: AtomicUsize = AtomicUsize::new(0);
+
+    /// How many of them are bound to no CPU.
+    static UNBOUND_HIVES: AtomicUsize = AtomicUsize::new(0);
 
     /// The locks of this process. It is used while no thread forks.
     pub(crate) struct CpuLocks {
@@ -93,14 +96,15 @@ mod linux {
         /// Notes how many hives this process has, and how many of them are bound to no CPU.
         pub(crate) fn note_hives(all: usize, unbound: usize) {
             // Relaxed, as the loads: hints.
-            [all, unbound].iter().zip(&HIVES).for_each(|(count, of)| of.store(*count, Ordering::Relaxed));
+            HIVES.store(all, Ordering::Relaxed);
+            UNBOUND_HIVES.store(unbound, Ordering::Relaxed);
         }
 
         /// Whether two hives may want the same CPUs, as one of them is bound to none: two of this process, or one of
         /// this process and one of another, or of another copy of hive in this one. May be wrong while a hive is built
         /// or ends.
         pub(crate) fn may_share() -> bool {
-            let [all, unbound] = HIVES.each_ref().map(|count| count.load(Ordering::Relaxed));
+            let (all, unbound) = (HIVES.load(Ordering::Relaxed), UNBOUND_HIVES.load(Ordering::Relaxed));
             if unbound > 0 && all > 1 {
                 return true;
             }

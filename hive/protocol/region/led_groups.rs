@@ -146,6 +146,7 @@ impl Team {
         } else {
             self.wait_with_led_groups(region)
         };
+        // The end has the number as well: by it the watchdog says before which barrier a bee is missing.
         self.set_activity(id, || Event { small: number, ..Event::end(EventKind::Barrier) });
         outcome
     }

@@ -219,7 +219,8 @@ impl TaskContext<'_> {
             // A rescue is counted if this work would have been missed without polling. That would be a fault of the
             // protocol.
             let is_rescue = team.is_wake_lost(slot);
-            // Before any other bee can see that this one is awake, so that none takes its task for missed.
+            // After `is_wake_lost`, which must not see this bee searching, and before the change of state, so that no
+            // other bee counts a rescue for a task that this one is about to run. Nothing else depends on it.
             slot.counters.set_searching(true);
             if slot.change(SlotState::Asleep, SlotState::Awake) {
                 team.uncount_sleeper(slot);

@@ -188,12 +188,12 @@ impl TaskContext<'_> {
         })
     }
 
-    /// Notes that the bee has cleared a mark that stood for an offer, and has got nothing.
+    /// Notes that the bee has cleared the mark of a deque whose owner has taken its offer back. It pauses its steals.
     #[cold]
     fn note_vain_look(&self) {
         self.steal_pacing.note_vain_look();
-        // A bee that is counted among those without work asks after its pause, or as it finds something else. This one
-        // is not, so it asks now: another bee may have been waiting for the offer whose mark is cleared.
+        // The owner has answered the demand and offers nothing new before somebody asks, and no other bee looks there
+        // now. A counted bee asks after its pause, or as it finds something else. This one is not, so it asks now.
         if !self.is_counted.get() {
             self.team.sleep.ask();
         }

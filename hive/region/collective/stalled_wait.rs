@@ -30,6 +30,7 @@ impl Bee<'_> {
             }
             is_in_vain
         };
+        // Up to all bees may wait in a row, each for the one before: the more, the later and shorter are the naps.
         // Between two naps there are few polls, so the first poll after a nap asks.
         let after_nap = || polls.set(POLLS_PER_CHECK - 1);
         self.context.wait_in_row(self.context.bees, condition, after_nap);
