@@ -16,8 +16,8 @@ pub(crate) struct View {
     /// Whether one of those threads comes from outside and runs the same case with the hives exchanged. In such a case
     /// no thread waits by a loop or a thread of its own.
     pub(crate) is_mirrored: bool,
-    /// Whether bee 1 of each hive leads a group with bee 2. When its own part of a region has ended, maybe by a panic, it
-    /// waits for that bee, and runs nothing.
+    /// Whether bee 1 of each hive leads a group with bee 2. When its own part of a region has ended, maybe by a panic,
+    /// it waits for that bee, and runs nothing.
     pub(crate) is_relay: bool,
     /// Whether threads that are no part of the case call its hives at the same time. Their calls are short and wait for
     /// nothing but hive, so each of them ends if the workers of its hive come.
