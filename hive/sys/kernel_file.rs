@@ -44,11 +44,25 @@ pub(crate) fn status_field<'s>(status: &'s str, name: &str) -> Option<&'s str> {
     status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
 }
 
+/// How many threads of the machine run or wait for a CPU, and how many there are, by a text of `/proc/loadavg` such as
+/// `0.20 0.18 0.12 1/80 11206`.
+pub(crate) fn threads_in_loadavg(text: &str) -> Option<(u64, u64)> {
+    let (runnable, all) = text.split_whitespace().nth(3)?.split_once('/')?;
+    runnable.parse().ok().zip(all.parse().ok())
+}
+
 #[cfg(all(test, any(target_os = "linux", target_os = "android")))]
 mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn threads_are_counted() {
+        assert_eq!(threads_in_loadavg("0.20 0.18 0.12 1/80 11206\n"), Some((1, 80)));
+        assert_eq!(threads_in_loadavg("0.20 0.18 0.12 3/80 11206\n"), Some((3, 80)));
+        assert_eq!(threads_in_loadavg(""), None);
+    }
 
     #[test]
     fn files_of_any_length_are_read_whole() {

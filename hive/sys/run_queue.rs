@@ -26,10 +26,10 @@ impl RunQueue {
         if sandbox::has_come() {
             return None;
         }
-        let runnable = runnable_in_loadavg(&kernel_file::line("/proc/loadavg")?)?;
+        let (runnable, _) = kernel_file::threads_in_loadavg(&kernel_file::line("/proc/loadavg")?)?;
         let cpus = kernel_file::value::<CpuMask>("/sys/devices/system/cpu/online")?.len();
         let may_use_all = affinity::query().is_ok_and(|mask| mask.len() >= cpus);
-        may_use_all.then(|| Self { runnable, own: 1 + presence::awake_workers(), cpus })
+        may_use_all.then(|| Self { runnable: runnable as usize, own: 1 + presence::awake_workers(), cpus })
     }
 
     /// As read now, where hives may take CPUs from each other. None: there is one only, or each is bound to its own.
@@ -50,20 +50,9 @@ impl RunQueue {
     }
 }
 
-/// The number of threads that run or wait for a CPU, from a line such as `0.20 0.18 0.12 1/80 11206`.
-fn runnable_in_loadavg(text: &str) -> Option<usize> {
-    text.split_whitespace().nth(3)?.split_once('/')?.0.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_runnable_threads_are_read() {
-        assert_eq!(runnable_in_loadavg("0.20 0.18 0.12 3/80 11206\n"), Some(3));
-        assert_eq!(runnable_in_loadavg(""), None);
-    }
 
     #[test]
     fn a_hive_gives_way_if_its_share_is_about_one_cpu() {

@@ -5,8 +5,8 @@
 //! where the system has such locks.
 
 use std::collections::BTreeMap;
+use std::thread;
 use std::time::Duration;
-use std::{mem, thread};
 
 use crate::sys::cpu_locks::CpuLocks;
 use crate::sys::cpu_mask::CpuMask;
@@ -16,15 +16,12 @@ use crate::topology::machine::Machine;
 /// The claims of all living hives of this process. A forked child has none of its parent's hives.
 ///
 /// A panic leaves them usable: nothing in this file can panic between two changes that belong together.
-static CLAIMS: OfProcess<Claims> =
-    OfProcess::new(Claims { living: [0; 2], of_hives: BTreeMap::new(), last: 0, locks: None });
+static CLAIMS: OfProcess<Claims> = OfProcess::new(Claims { of_hives: BTreeMap::new(), last: 0, locks: None });
 
 #[derive(Default)]
 struct Claims {
-    /// How many there are, and how many of them have had no CPU when they were made.
-    living: [usize; 2],
     /// By the number of its claim, what each hive has claimed, and whether other processes are to see that. Several may
-    /// have the same CPU, because the user may list it for two hives.
+    /// have the same CPU, because the user may list it for two hives. One that is bound to no CPU has claimed none.
     of_hives: BTreeMap<u64, (CpuMask, bool)>,
     /// The number of the last claim.
     last: u64,
@@ -65,20 +62,21 @@ impl Claims {
         self.locks.iter().for_each(|locks| locks.change(&CpuMask::new(), &seen));
     }
 
-    /// Lets everybody know how many claims there are. A claim without CPUs is that of a hive that is bound to none.
-    fn note_living(&self) {
-        let [all, unbound] = self.living;
-        CpuLocks::note_hives(all, unbound);
-        self.locks.iter().for_each(|locks| locks.show_unbound(unbound > 0));
-    }
-
     /// Makes `cpus` all that the claim `number` has.
     fn set(&mut self, number: u64, cpus: &CpuMask, is_seen: bool) {
+        self.change(|of_hives| _ = of_hives.insert(number, (cpus.clone(), is_seen)));
+    }
+
+    /// Changes the claims, and lets everybody know.
+    fn change(&mut self, change: impl FnOnce(&mut BTreeMap<u64, (CpuMask, bool)>)) {
         let before = self.seen();
-        self.of_hives.insert(number, (cpus.clone(), is_seen));
-        self.of_hives.retain(|_, (cpus, _)| !cpus.is_empty());
-        let now = self.seen();
-        self.locks.iter().for_each(|locks| locks.change(&before, &now));
+        change(&mut self.of_hives);
+        let (now, unbound) = (self.seen(), self.of_hives.values().filter(|(cpus, _)| cpus.is_empty()).count());
+        CpuLocks::note_hives(self.of_hives.len(), unbound);
+        self.locks.iter().for_each(|locks| {
+            locks.change(&before, &now);
+            locks.show_unbound(unbound > 0);
+        });
     }
 }
 
@@ -116,12 +114,9 @@ pub(crate) fn claim<T>(machine: &Machine, choice: Choice, choose: impl FnOnce(&C
     let is_seen = choice.is_seen();
     in_turn(choice, |generation, claims| {
         let (cpus, chosen) = choose(&claims.taken(choice, &machine.mask()));
-        let kinds = [true, cpus.is_empty()];
-        claims.living.iter_mut().zip(kinds).for_each(|(count, is_one)| *count += usize::from(is_one));
-        claims.note_living();
         claims.last += 1;
         claims.set(claims.last, &cpus, is_seen);
-        (Claim { generation, number: claims.last, is_of_unbound: cpus.is_empty(), cpus, is_seen }, chosen)
+        (Claim { generation, number: claims.last, cpus, is_seen }, chosen)
     })
 }
 
@@ -155,8 +150,6 @@ pub(crate) struct Claim {
     generation: u32,
     /// Its number among the claims of its process.
     number: u64,
-    /// Whether it has had no CPU when it was made.
-    is_of_unbound: bool,
     cpus: CpuMask,
     /// Whether other processes see it.
     is_seen: bool,
@@ -183,8 +176,8 @@ impl Claim {
         })
     }
 
-    /// Gives back CPUs: all as the claim ends, or those that `extend` has returned if the bee could not be bound to
-    /// them. In a forked child it does nothing.
+    /// Gives back CPUs that `extend` has returned, if the bee could not be bound to them. In a forked child it does
+    /// nothing.
     pub(crate) fn give_back(&mut self, cpus: &CpuMask) {
         CLAIMS.with(|generation, claims| {
             if generation != self.generation {
@@ -203,18 +196,14 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        let cpus = mem::take(&mut self.cpus);
-        self.give_back(&cpus);
         CLAIMS.with(|generation, claims| {
             if generation != self.generation {
                 return;
             }
-            let kinds = [true, self.is_of_unbound];
-            claims.living.iter_mut().zip(kinds).for_each(|(count, is_one)| *count -= usize::from(is_one));
-            claims.note_living();
+            claims.change(|of_hives| _ = of_hives.remove(&self.number));
             // A thread in a sandbox can neither release the locks nor close their file. So it stays the file of this
             // process: for a thread that opened it anew, the locks would be those of another process.
-            if claims.living[0] == 0 && claims.locks.as_ref().is_some_and(CpuLocks::are_usable) {
+            if claims.of_hives.is_empty() && claims.locks.as_ref().is_some_and(CpuLocks::are_usable) {
                 claims.locks = None;
             }
         });
@@ -287,8 +276,7 @@ mod tests {
         let all = mask("20-29");
         let (_own, ()) = claim(|_| (mask("20"), ()));
         // A forked child has such a claim: it is of another generation.
-        let mut inherited =
-            Claim { generation: u32::MAX, number: 1, is_of_unbound: false, cpus: mask("20"), is_seen: true };
+        let mut inherited = Claim { generation: u32::MAX, number: 1, cpus: mask("20"), is_seen: true };
         assert_eq!(inherited.extend(&mask("21"), Choice::ByUser), CpuMask::new());
         inherited.give_back(&mask("20"));
         drop(inherited);

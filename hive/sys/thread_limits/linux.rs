@@ -7,7 +7,7 @@ use std::path::Path;
 use std::{env, io};
 
 use crate::sys::cgroups::CgroupReader;
-use crate::sys::kernel_file::{self, status_field};
+use crate::sys::kernel_file::{self, status_field, threads_in_loadavg};
 use crate::sys::thread_limits::ThreadLimit;
 
 /// Memory mappings that a thread takes: its stack and the stack of its signal handlers, each with a guard page, which
@@ -89,14 +89,9 @@ fn default_stack_size() -> usize {
 /// The limit on the threads of the whole system.
 fn system_thread_limit() -> Option<ThreadLimit> {
     let max = kernel_file::value("/proc/sys/kernel/threads-max")?;
-    let used = threads_in_loadavg(&kernel_file::line("/proc/loadavg")?)?;
+    let (_, used) = threads_in_loadavg(&kernel_file::line("/proc/loadavg")?)?;
     let remedy = "have the administrator raise it (sysctl -w kernel.threads-max=...)";
     Some(limit_on_threads("threads of the system (kernel.threads-max)", max, used, remedy))
-}
-
-/// The number of threads of the system, from a line such as `0.20 0.18 0.12 1/80 11206`.
-fn threads_in_loadavg(text: &str) -> Option<u64> {
-    text.split_whitespace().nth(3)?.split_once('/')?.1.parse().ok()
 }
 
 /// The limit on the threads of a user. Only this process's threads are counted as in use. If other processes of the
@@ -159,8 +154,6 @@ mod tests {
 
     #[test]
     fn what_the_kernel_writes_is_read() {
-        assert_eq!(threads_in_loadavg("0.20 0.18 0.12 1/80 11206\n"), Some(80));
-        assert_eq!(threads_in_loadavg(""), None);
         let status =
             |user: &str, capabilities: &str| format!("Name:\tx\nUid:\t{user}\t0\t0\t0\nCapEff:\t{capabilities}\n");
         assert_eq!(is_exempt(&status("0", "0000000000000000")), Some(true));

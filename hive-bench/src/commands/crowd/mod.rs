@@ -87,11 +87,12 @@ fn rows(arguments: &Arguments, second: Option<usize>) -> Result<Vec<(Scene, u32)
         Scene::Quota => Quota::new(QUOTA).map(drop),
         _ => Ok(()),
     };
-    let possible = || Scene::ALL.iter().copied().filter(|scene| can(scene).is_ok()).collect();
-    let wanted: Vec<_> = if arguments.scene.is_empty() { possible() } else { arguments.scene.clone() };
-    for scene in &wanted {
-        can(scene).map_err(|error| format!("--scene {}: {error}", scene.name()))?;
-    }
+    let wanted: Vec<_> = if arguments.scene.is_empty() {
+        Scene::ALL.iter().copied().filter(|scene| can(scene).is_ok()).collect()
+    } else {
+        let or_why = |scene: &Scene| can(scene).map_err(|error| format!("--scene {}: {error}", scene.name()));
+        arguments.scene.iter().map(|scene| or_why(scene).map(|()| *scene)).collect::<Result<_, _>>()?
+    };
     Ok(wanted.iter().flat_map(|&scene| arguments.work.iter().map(move |&us| (scene, us))).collect())
 }
 
