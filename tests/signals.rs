@@ -86,7 +86,7 @@ fn bees_block_all_signals_but_faults_and_profilers_and_their_maker_s_mask_is_as_
 #[test]
 fn a_profiler_s_timer_interrupts_bees() {
     in_own_process("a_profiler_s_timer_interrupts_bees", || {
-        sys::start_profiling(Duration::from_millis(1));
+        let _profiler = sys::start_profiling(Duration::from_millis(1));
         let hive = Hive::builder().bees(2).spin(Duration::ZERO).build().unwrap();
         hive.spmd(2, |bee| {
             if !bee.is_queen() {
@@ -107,7 +107,7 @@ fn a_profiler_s_timer_interrupts_bees() {
 #[test]
 fn stress_regions_and_tasks_and_naps_under_a_profiler() {
     in_own_process("stress_regions_and_tasks_and_naps_under_a_profiler", || {
-        sys::start_profiling(Duration::from_micros(200));
+        let _profiler = sys::start_profiling(Duration::from_micros(200));
         for spin in [Duration::ZERO, Duration::from_micros(50)] {
             for poll in [None, Some(Duration::from_micros(200))] {
                 let hive = Hive::builder().bees(4).spin(spin).poll(poll).build().unwrap();
@@ -140,7 +140,7 @@ fn send_signals(tid: &AtomicI32, over: &AtomicBool) {
 fn stress_regions_resizes_and_settling_under_a_storm_of_alarms() {
     in_own_process("stress_regions_resizes_and_settling_under_a_storm_of_alarms", || {
         // To the process, and to the two threads that use the hive.
-        sys::start_alarms(Duration::from_millis(1));
+        let _alarms = sys::start_alarms(Duration::from_millis(1));
         let over = AtomicBool::new(false);
         let users: [AtomicI32; 2] = Default::default();
         let hives = [Duration::ZERO, Duration::from_micros(200)]
@@ -185,7 +185,7 @@ fn stress_regions_resizes_and_settling_under_a_storm_of_alarms() {
 #[test]
 fn a_queen_that_sleeps_until_a_region_s_end_sleeps_on_after_a_signal() {
     in_own_process("a_queen_that_sleeps_until_a_region_s_end_sleeps_on_after_a_signal", || {
-        sys::start_alarms(Duration::from_secs(1_000));
+        let _alarms = sys::start_alarms(Duration::from_secs(1_000));
         let hive = Hive::builder().bees(2).spin(Duration::ZERO).build().unwrap();
         let queen = sys::tid();
         let ended = AtomicBool::new(false);

@@ -370,14 +370,14 @@ extern "C" fn on_alarm(_: i32) {
     ALARMS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Sends SIGALRM to this process repeatedly, with a handler that lets system calls be interrupted.
-pub(crate) fn start_alarms(every: Duration) {
+/// Sends SIGALRM to this process until the result is dropped, with a handler that lets system calls be interrupted.
+pub(crate) fn start_alarms(every: Duration) -> Timer {
     // SAFETY: all zeros is a valid value: an empty mask and no flags, so SA_RESTART is not set.
     let mut action = unsafe { MaybeUninit::<libc::sigaction>::zeroed().assume_init() };
     action.sa_sigaction = on_alarm as *const () as usize;
     // SAFETY: the handler is async-signal-safe: it makes one atomic addition.
     check(unsafe { libc::sigaction(libc::SIGALRM, &raw const action, null_mut()) });
-    set_timer(libc::ITIMER_REAL as _, every);
+    Timer::start(libc::ITIMER_REAL as _, every)
 }
 
 /// How many of a profiler's signals have come since [`start_profiling`].
@@ -402,16 +402,34 @@ extern "C" fn on_profile(_: i32) {
     THREAD_PROFILE_SIGNALS.set(THREAD_PROFILE_SIGNALS.get() + 1);
 }
 
-/// Sends SIGPROF to threads that use CPU time, repeatedly, as a profiler does, with a handler that lets system calls be
-/// interrupted.
-pub(crate) fn start_profiling(every: Duration) {
+/// Sends SIGPROF to threads that use CPU time, as a profiler does, until the result is dropped, with a handler that lets
+/// system calls be interrupted.
+pub(crate) fn start_profiling(every: Duration) -> Timer {
     // SAFETY: all zeros is a valid value: an empty mask and no flags, so SA_RESTART is not set.
     let mut action = unsafe { MaybeUninit::<libc::sigaction>::zeroed().assume_init() };
     action.sa_sigaction = on_profile as *const () as usize;
     // SAFETY: the handler is async-signal-safe: it makes two additions, one of them to a thread-local that needs no
     // initialisation.
     check(unsafe { libc::sigaction(libc::SIGPROF, &raw const action, null_mut()) });
-    set_timer(libc::ITIMER_PROF as _, every);
+    Timer::start(libc::ITIMER_PROF as _, every)
+}
+
+/// A timer of this process that sends signals. It stops when this is dropped: AddressSanitizer's search for leaks at the
+/// end of a process takes a wait of its own that a signal has interrupted for a debugger's ban.
+#[must_use]
+pub(crate) struct Timer(libc::c_int);
+
+impl Timer {
+    fn start(timer: libc::c_int, every: Duration) -> Self {
+        set_timer(timer, every);
+        Self(timer)
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        set_timer(self.0, Duration::ZERO);
+    }
 }
 
 fn set_timer(timer: libc::c_int, every: Duration) {
