@@ -9,14 +9,16 @@
 mod common;
 
 use std::hint::black_box;
+use std::ops::Range;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use std::{hint, iter, thread};
+use std::{env, fs, hint, iter, thread};
 
 use common::held_thread::hold;
 use common::process::{build_bound, in_own_process, is_child, rerun, run_in_child};
 use common::{Rng, assert_hive_works, assert_loops_work, kernel, proc_threads, run_exclusively, sys, wait_until};
-use hive::{Bee, Hive};
+use hive::{Bee, Counts, Hive};
 
 /// A hive whose workers poll for ever, and their threads.
 fn polling_hive(bees: usize) -> (Hive, Vec<i32>) {
@@ -81,6 +83,10 @@ fn a_loop_that_a_worker_misses_is_not_begun_by_it_later() {
         });
     });
 }
+
+/// A directory in which two programs tell each other how far they are, and which of them this is.
+const MEETING: &str = "HIVE_TEST_MEETING";
+const PROGRAM: &str = "HIVE_TEST_PROGRAM";
 
 /// A hive of two bees by default, and where its worker may be.
 struct Subject {
@@ -180,29 +186,47 @@ fn a_worker_that_has_lost_its_cpu_is_brought_to_the_queen_and_goes_back() {
 /// Whichever program comes first, and although the workers of the second one are not bound. With more CPUs the share of
 /// each program is more than one.
 #[test]
-fn loops_of_two_programs_that_share_two_cpus_run_on_their_callers() {
-    let name = "loops_of_two_programs_that_share_two_cpus_run_on_their_callers";
+fn two_programs_that_share_two_cpus_run_loops_on_their_callers_and_poll_for_no_region() {
+    let name = "two_programs_that_share_two_cpus_run_loops_on_their_callers_and_poll_for_no_region";
     if is_child() {
         run_in_child(|| {
             if proc_threads::own_cpus().len() != 2 || kernel::cpus().is_none_or(|all| all.len() != 2) {
                 return println!("skipped: this machine or process has not two CPUs");
             }
-            let hive = Hive::new(2).unwrap();
-            let run_for = |time: Duration| {
-                let (begin, before) = (Instant::now(), hive.stats().total().lone_loops);
-                let runs =
-                    iter::repeat_with(|| hive.par_for(0..20_000, |range, _| range.for_each(|i| _ = black_box(i))));
-                let runs = runs.take_while(|()| begin.elapsed() < time).count() as f64;
-                (hive.stats().total().lone_loops - before) as f64 / runs
+            let work = |range: Range<usize>| range.for_each(|i| _ = black_box(i));
+            // Whether it counts so often for each run of `run`, in some of the longest pauses without the rule.
+            let is_counted = |hive: &Hive, run: &dyn Fn(), count: fn(&Counts) -> u64, share: f64| {
+                let (begin, before) = (Instant::now(), count(&hive.stats().total()));
+                let runs = iter::repeat_with(run).take_while(|()| begin.elapsed() < Duration::from_millis(500));
+                let least = (runs.count() as f64 * share) as u64;
+                count(&hive.stats().total()) - before > least
             };
-            // Several of the longest pauses without the rule.
-            wait_until(|| run_for(Duration::from_millis(500)) > 0.8);
-            // The other program may have to see that as well.
-            run_for(Duration::from_secs(3));
+            // Each program goes on until the other one has seen it, too.
+            let until_both = |what: &str, is_seen: &dyn Fn() -> bool| {
+                wait_until(is_seen);
+                let seen = |program| Path::new(&env::var_os(MEETING).unwrap()).join(format!("{what} {program}"));
+                fs::write(seen(env::var(PROGRAM).unwrap()), "").unwrap();
+                wait_until(|| {
+                    is_seen();
+                    ["0", "1"].into_iter().all(|program| seen(program.to_owned()).exists())
+                });
+            };
+            let hive = Hive::new(2).unwrap();
+            let run_loop = || hive.par_for(0..20_000, |range, _| work(range));
+            until_both("loops run alone", &|| is_counted(&hive, &run_loop, |counts| counts.lone_loops, 0.8));
+            drop(hive);
+            // Workers that sleep only because others want their CPU.
+            let (hive, _) = polling_hive(2);
+            let run_region = || hive.spmd(2, |bee| work(bee.split(0..20_000)));
+            until_both("workers sleep", &|| is_counted(&hive, &run_region, |counts| counts.sleeps, 0.2));
         });
     }
     let _alone = run_exclusively();
-    let other = thread::spawn(move || rerun(name, &[]));
-    let both = [rerun(name, &[]), other.join().expect("no panic")];
+    let directory = tempfile::tempdir().unwrap();
+    let meeting = (MEETING, directory.path().to_str().unwrap());
+    let both = thread::scope(|scope| {
+        let other = scope.spawn(|| rerun(name, &[meeting, (PROGRAM, "1")]));
+        [rerun(name, &[meeting, (PROGRAM, "0")]), other.join().expect("no panic")]
+    });
     both.into_iter().for_each(|ended| drop(ended.unwrap()));
 }

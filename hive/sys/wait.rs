@@ -267,7 +267,13 @@ impl WaitPolicy {
     /// thread had better sleep, and soon does: where a yield costs a time slice, or where nobody is to poll. Returns
     /// whether it has yielded.
     pub(crate) fn yield_if_it_pays(&self) -> bool {
-        !self.spin.is_zero() && costly_yields::yield_if_it_pays()
+        !self.spin.is_zero() && !self.is_crowded() && costly_yields::yield_if_it_pays()
+    }
+
+    /// Whether no bee is to poll, because other hives want the CPUs (`crowd.rs`). In a task pool the threads poll all
+    /// the same: whoever has handed a task over waits for it.
+    fn is_crowded(&self) -> bool {
+        !self.has_no_queen && presence::is_crowded()
     }
 
     /// Lets another thread have the core for a moment.
@@ -280,10 +286,12 @@ impl WaitPolicy {
         presence::while_off_core(sleep)
     }
 
-    /// Whether more threads want a core than there are cores: the workers that are awake, and one queen. A thread that
-    /// polls then may keep the very thread that it waits for off its core.
+    /// Whether more threads want a core than there are cores: the workers that are awake, one queen, and the bees of
+    /// other programs. A thread that polls then may keep the very thread that it waits for off its core.
     #[inline(always)]
     pub(super) fn is_oversubscribed(&self) -> bool {
-        presence::awake_workers() + usize::from(!self.has_no_queen) > self.cpus.get()
+        let wanting =
+            if self.has_no_queen { presence::awake_workers() } else { presence::awake_workers_and_crowd() + 1 };
+        wanting > self.cpus.get()
     }
 }

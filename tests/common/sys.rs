@@ -402,8 +402,8 @@ extern "C" fn on_profile(_: i32) {
     THREAD_PROFILE_SIGNALS.set(THREAD_PROFILE_SIGNALS.get() + 1);
 }
 
-/// Sends SIGPROF to threads that use CPU time, as a profiler does, until the result is dropped, with a handler that lets
-/// system calls be interrupted.
+/// Sends SIGPROF to threads that use CPU time, as a profiler does, until the result is dropped, with a handler that
+/// lets system calls be interrupted.
 pub(crate) fn start_profiling(every: Duration) -> Timer {
     // SAFETY: all zeros is a valid value: an empty mask and no flags, so SA_RESTART is not set.
     let mut action = unsafe { MaybeUninit::<libc::sigaction>::zeroed().assume_init() };
@@ -414,8 +414,8 @@ pub(crate) fn start_profiling(every: Duration) -> Timer {
     Timer::start(libc::ITIMER_PROF as _, every)
 }
 
-/// A timer of this process that sends signals. It stops when this is dropped: AddressSanitizer's search for leaks at the
-/// end of a process takes a wait of its own that a signal has interrupted for a debugger's ban.
+/// A timer of this process that sends signals. It stops when this is dropped: AddressSanitizer's search for leaks at
+/// the end of a process takes it that debugging is forbidden if a signal interrupts a wait of its own.
 #[must_use]
 pub(crate) struct Timer(libc::c_int);
 

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use hive::Hive;
+use hive::{Hive, Reduction, Schedule};
 
 use crate::catalog::RuntimeId;
 use crate::measure::timing;
@@ -35,6 +35,8 @@ trait Captures {
 }
 
 struct Spmd<'a>(&'a Hive);
+struct Slices<'a>(&'a Hive, Vec<u8>);
+struct Reduce<'a>(&'a Hive);
 /// A loop over blocks: `par_for`, or the rival's.
 struct Blocks<'a, L>(&'a mut L);
 
@@ -43,6 +45,21 @@ impl Captures for Spmd<'_> {
         self.0.spmd(2, move |bee| {
             black_box(bee.split(0..INDICES).start + words[N - 1]);
         });
+    }
+}
+
+impl Captures for Slices<'_> {
+    fn run<const N: usize>(&mut self, words: [usize; N]) {
+        self.0.par_for_mut(&mut self.1[..], Schedule::Static, move |range, slice, _| {
+            black_box((&raw mut *slice, range.start + words[N - 1]));
+        });
+    }
+}
+
+impl Captures for Reduce<'_> {
+    fn run<const N: usize>(&mut self, words: [usize; N]) {
+        let sum = Reduction::unordered(0, |a: usize, b| a ^ b);
+        black_box(self.0.par_reduce(0..INDICES, &sum, move |range| black_box(range.start + words[N - 1])));
     }
 }
 
@@ -59,7 +76,12 @@ type Row = (&'static str, [f64; WORDS.len()]);
 
 fn rows(cpus: &[usize]) -> Result<Vec<Row>, String> {
     let mut team = HiveTeam::new(RuntimeId::Hive, cpus, |builder| builder)?;
-    let rows = vec![("spmd", nanoseconds(Spmd(&team.hive))), ("par_for", nanoseconds(Blocks(&mut team)))];
+    let rows = vec![
+        ("spmd", nanoseconds(Spmd(&team.hive))),
+        ("par_for", nanoseconds(Blocks(&mut team))),
+        ("par_for_mut", nanoseconds(Slices(&team.hive, vec![0; INDICES]))),
+        ("par_reduce", nanoseconds(Reduce(&team.hive))),
+    ];
     // Before the next runtime, beside which its worker would poll.
     drop(team);
     #[cfg(feature = "forkunion")]
