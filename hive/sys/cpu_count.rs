@@ -10,9 +10,10 @@
 //!   cases. It says what the process may use.
 //! - A bound worker whose mask still has its place says nothing: its mask is the place, or a larger one while it sleeps
 //!   unbound (`docs/unbound-sleep.md`).
-//! - A bound worker that has lost its place has been moved: by `taskset`, or by Linux, because its CPUs are gone. Then
-//!   the mask says what is left to the process. If the worker finds its place again later, as Linux gives it back since
-//!   version 6.2, the number is that of the beginning again.
+//! - While a worker has left its place for a thread that waits for it, no worker of the hive looks.
+//! - Another bound worker that has lost its place has been moved: by `taskset`, or by Linux, because its CPUs are
+//!   gone. Then the mask says what is left to the process. If the worker finds its place again later, as Linux gives it
+//!   back since version 6.2, the number is that of the beginning again.
 //!
 //! So it is not seen if CPUs are taken away on which no worker of the hive is bound, or if CPUs are added for a hive
 //! whose workers are bound; it would not use these. A quota that changes is not seen either.

@@ -229,8 +229,7 @@ impl Spinner<'_> {
         if self.spin == Duration::MAX || self.policy.keeps_spinning() {
             // The third phase, if it has begun, is to begin anew.
             (self.deadline, self.yields) = (None, 0);
-            self.policy.cpus.look_seldom();
-            crowd::look();
+            self.policy.look_around(true);
             return true;
         }
         let now = Instant::now();
@@ -312,8 +311,7 @@ impl Spinner<'_> {
             self.yields += 1;
         } else {
             self.yields = MAX_YIELDS;
-            self.policy.cpus.look();
-            crowd::look();
+            self.policy.look_around(false);
         }
         is_to_poll
     }

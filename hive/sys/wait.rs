@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::on_drop::on_drop;
 use crate::sys::cpu_count::CpuCount;
 use crate::sys::cpu_mask::CpuMask;
-use crate::sys::{affinity, costly_yields, fork, presence};
+use crate::sys::{affinity, costly_yields, crowd, fork, presence};
 
 /// How the bees of one hive wait, and whether they should go on polling at present.
 #[derive(Debug, Default)]
@@ -171,6 +171,19 @@ impl WaitPolicy {
         self.left_cpu.set(Some(cpu));
     }
 
+    /// Looks, in a wait that takes long, whether the process may use other CPUs than before, and whether it is crowded.
+    /// `is_endless`: the wait goes on polling, and calls this again and again.
+    #[cold]
+    pub(super) fn look_around(&self, is_endless: bool) {
+        // The mask of a worker that has left its CPU does not say what the process may use.
+        match self.left_cpu.get() {
+            Some(_) => {}
+            None if is_endless => self.cpus.look_seldom(),
+            None => self.cpus.look(),
+        }
+        crowd::look();
+    }
+
     /// Says that it is back on its own.
     pub(crate) fn note_return(&self) {
         self.left_cpu.set(None);
@@ -293,5 +306,37 @@ impl WaitPolicy {
         let wanting =
             if self.has_no_queen { presence::awake_workers() } else { presence::awake_workers_and_crowd() + 1 };
         wanting > self.cpus.get()
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_worker_that_has_left_its_cpu_does_not_say_that_the_others_are_gone() {
+        let all = affinity::query().unwrap();
+        let (Some(own), Some(other)) = (all.iter().next(), all.iter().nth(1)) else { return };
+        let (own_mask, other_mask) = (CpuMask::from_iter([own]), CpuMask::from_iter([other]));
+        let policy = WaitPolicy::new(Duration::ZERO, None, 9_999, own_mask.clone());
+        let look_with = |mask: &CpuMask| {
+            affinity::apply(mask).unwrap();
+            // Longer than between two looks.
+            thread::sleep(Duration::from_millis(150));
+            policy.look_around(false);
+            policy.cpus.get()
+        };
+        let run = || {
+            affinity::apply(&own_mask).unwrap();
+            let _looks = policy.cpus.begin_to_look(true);
+            policy.note_left_cpu(own, &other_mask);
+            assert_eq!(look_with(&other_mask), 9_999);
+            policy.note_return();
+            assert_eq!(look_with(&own_mask), 9_999);
+            assert_eq!(look_with(&other_mask), 1, "somebody else has moved it");
+        };
+        thread::scope(|scope| scope.spawn(run).join().unwrap());
     }
 }

@@ -44,9 +44,9 @@ impl Program for Lu {
             for pivot in 0..SIDE - 1 {
                 {
                     let pivots = rows.part(bee, pivot);
-                    // The rows go to the bees in turn, so that of those below a pivot each has about as many.
-                    let own = (bee.id()..SIDE).step_by(bee.bees()).filter(|row| *row > pivot);
-                    own.for_each(|row| eliminate(pivot, &pivots, &mut rows.part_mut(bee, row)));
+                    // Not in turn: what a processor fetches ahead at the end of a row would be another bee's.
+                    let mut own = rows.parts_mut(bee, bee.split(pivot + 1..SIDE));
+                    own.chunks_exact_mut(SIDE).for_each(|row| eliminate(pivot, &pivots, row));
                 }
                 bee.barrier();
             }
