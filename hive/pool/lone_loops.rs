@@ -90,7 +90,7 @@ impl Shared {
         if gain.is_some_and(is_small_gain) {
             // Too short for a team.
             self.run_until_long(queen_guard, call, Deadline::soon(), None, body.as_dyn())
-        } else if !call.is_planned && gain.is_some_and(|gain| self.is_one_to_try_alone(gain)) {
+        } else if !call.is_planned && gain.is_some_and(|gain| self.is_one_to_try_alone(gain, call.size)) {
             self.run_until_long(queen_guard, call, Deadline::soon(), Some(clock::nanos()), body.as_dyn())
         } else if let Some(begin) = self.team.help.time_if_unwanted().filter(|_| may_go_without_help) {
             // The workers' help is worth nothing at present.
@@ -116,32 +116,32 @@ impl Shared {
         woken_at: Option<u64>,
         body: &mut P,
     ) -> Result<(), Error> {
-        if let Some(woken_at) = woken_at {
-            self.expect_part(woken_at);
-        }
+        let timed = woken_at.map(|woken_at| (woken_at, self.expect_part(woken_at)));
         self.team.help.begin_loop(gain.unwrap_or(0));
         let outcome = self.prepare_loop_team(call).map(|_apply_resize| {
-            self.team.run_region_timed_if(woken_at.is_some(), queen_guard, call.bees, body);
+            self.team.run_region_timed_if(timed.is_some(), queen_guard, call.bees, body);
         });
-        if let Some(woken_at) = woken_at {
-            self.learn_from_part(call, woken_at);
+        if let Some((woken_at, begin)) = timed {
+            self.learn_from_part(call, woken_at, begin);
         }
         outcome
     }
 
     /// Prepares for the time of the caller's part of a loop, and for the delay of the workers if they are woken.
+    /// Returns when the loop begins.
     #[cold]
-    fn expect_part(&self, woken_at: u64) {
+    fn expect_part(&self, woken_at: u64) -> u64 {
         self.team.cold_parts.clear_last();
         if woken_at > 0 {
             self.team.wake_delay.note_loop(woken_at);
         }
+        clock::nanos()
     }
 
-    /// Learns how much work a loop is of which the caller's part was timed, and what it has gained by waking the
-    /// workers at `woken_at`, if that is not 0.
+    /// Learns how much work a loop is that began at `begin`, of which the caller's part was timed; and what it has
+    /// gained by waking the workers at `woken_at`, or, if that is 0, how long the team took for it.
     #[cold]
-    fn learn_from_part(&self, call: LoopCall, woken_at: u64) {
+    fn learn_from_part(&self, call: LoopCall, woken_at: u64, begin: u64) {
         let wake_delay = &self.team.wake_delay;
         let Some(part) = self.team.cold_parts.last() else {
             // There was no region.
@@ -149,6 +149,8 @@ impl Shared {
         };
         if woken_at > 0 {
             self.account_for(call, clock::nanos_since(woken_at));
+        } else {
+            self.loop_costs.record_on_team(call.size, clock::nanos_since(begin), call.bees);
         }
         let alone = match woken_at {
             0 => 0,

@@ -80,7 +80,7 @@ impl Shared {
         }
         let gain = self.loop_costs.gain(work.size, work.bees as u32);
         let is_small = gain.is_some_and(is_small_gain);
-        if is_small || gain.is_some_and(|gain| self.is_one_to_try_alone(gain)) {
+        if is_small || gain.is_some_and(|gain| self.is_one_to_try_alone(gain, work.size)) {
             self.run_small_parts(work, !is_small, run_part)
         } else if self.team.all_workers_sleep() {
             self.run_cold_parts(work, run_part)
@@ -89,12 +89,13 @@ impl Shared {
         }
     }
 
-    /// Whether this loop, which gains so little by the team, is run alone for once, and timed. Beside workers, a part
-    /// of a short loop takes so much longer for the lines of memory that come from them that the whole would never be
-    /// found to be too short for a team.
+    /// Whether this loop is run alone for once, and timed: one that gains little by the team, or whose time on one
+    /// thread is a guess. Beside workers, a part of a short loop takes so much longer for the lines of memory that come
+    /// from them that the whole would never be found to be too short for a team.
     #[inline(always)]
-    pub(super) fn is_one_to_try_alone(&self, gain: u64) -> bool {
-        gain <= 4 * NANOS_OF_START && is_one_in(LOOPS_PER_TRIAL, self.team.loops_of_queen())
+    pub(super) fn is_one_to_try_alone(&self, gain: u64, size: LoopSize) -> bool {
+        is_one_in(LOOPS_PER_TRIAL, self.team.loops_of_queen())
+            && (gain <= 4 * NANOS_OF_START || self.loop_costs.is_short_guess(size))
     }
 
     /// `run_parts_alone` for a loop that is too short for a team, or is tried without one.

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::observe::body_times::BodyTimes;
+use crate::sys::part_time::NANOS_OF_WAKING;
 
 /// The help that loops have missed is forgotten as time passes: one nanosecond of it in so many that pass. A worker
 /// that stays awake for loops polls all the time between them, so it has to save at least this part of the time.
@@ -46,6 +47,8 @@ pub(super) fn is_one_in(many: u64, number: u64) -> bool {
 pub(crate) struct LoopCosts {
     /// How long one thread takes for one index.
     times_per_index: BodyTimes,
+    /// How long a team that is awake takes for one index of a short loop, each body by how many indices it has.
+    team_times: BodyTimes,
     /// How much sooner loops that ran on their callers alone would have ended with the help of the workers, in
     /// nanoseconds, less what has been forgotten.
     missed_help: AtomicU64,
@@ -60,6 +63,14 @@ pub(crate) struct LoopSize {
     pub(crate) body: u64,
     pub(crate) indices: usize,
     pub(crate) sharing: Sharing,
+}
+
+impl LoopSize {
+    /// A hash of the body, and of the number of indices but for a factor of two.
+    #[inline(always)]
+    fn with_length(self) -> u64 {
+        self.body ^ u64::from((self.indices | 1).ilog2()).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
 }
 
 /// How the bees of a loop share its indices. What the length of the queen's part says of a whole loop depends on it.
@@ -105,7 +116,8 @@ impl LoopKind {
 
 impl LoopCosts {
     pub(crate) fn new() -> Self {
-        Self { times_per_index: BodyTimes::new(), missed_help: AtomicU64::new(0), missed_at: AtomicU64::new(0) }
+        let (times_per_index, team_times) = (BodyTimes::new(), BodyTimes::new());
+        Self { times_per_index, team_times, missed_help: AtomicU64::new(0), missed_at: AtomicU64::new(0) }
     }
 
     /// How many nanoseconds one thread would take for the loop, to judge by earlier loops with this body. None: nothing
@@ -117,9 +129,25 @@ impl LoopCosts {
     }
 
     /// How many nanoseconds sooner the loop would end on a team of `bees` that is awake. None: nothing is known.
+    ///
+    /// A short loop may gain less than its length says, for what one bee writes and another one reads goes from cache
+    /// to cache; what it has taken on the team of late tells.
     #[inline(always)]
     pub(crate) fn gain(&self, size: LoopSize, bees: u32) -> Option<u64> {
-        self.expected(size).map(|alone| gain_of(alone, bees))
+        let alone = self.expected(size)?;
+        let gain = gain_of(alone, bees);
+        if gain <= NANOS_OF_START || alone > NANOS_OF_WAKING {
+            return Some(gain);
+        }
+        let on_team = self.team_times.nanos(size.with_length()).map(|nanos| (nanos * size.indices as f32) as u64);
+        // What was measured has the start in it.
+        Some(on_team.map_or(gain, |on_team| gain.min((alone + NANOS_OF_START).saturating_sub(on_team))))
+    }
+
+    /// Whether one thread has not yet run a loop with this body of which a short time is expected.
+    pub(super) fn is_short_guess(&self, size: LoopSize) -> bool {
+        let is_short = self.expected(size).is_some_and(|expected| expected <= NANOS_OF_WAKING);
+        is_short && !self.times_per_index.is_measured(size.body)
     }
 
     /// How many nanoseconds are expected, if that is no guess: one thread has run a loop with this body.
@@ -131,6 +159,16 @@ impl LoopCosts {
     #[inline]
     pub(crate) fn record(&self, size: LoopSize, took: u64) {
         self.record_and_keep(size, took as f32, 0.5);
+        // Now and then it is run on the team again.
+        self.team_times.forget_some(size.with_length());
+    }
+
+    /// Records that a team of so many bees which was awake took so many nanoseconds for the loop.
+    pub(crate) fn record_on_team(&self, size: LoopSize, took: u64, bees: u32) {
+        if let Some(nanos_per_index) = self.times_per_index.nanos(size.body).filter(|_| size.indices > 0) {
+            let assumed = nanos_per_index / bees as f32;
+            self.team_times.record_middle(size.with_length(), took as f32 / size.indices as f32, assumed);
+        }
     }
 
     /// Records how long one thread would have taken for the loop, to judge by `part`: how long the queen took for her
@@ -243,6 +281,24 @@ mod tests {
             costs.expected(size).unwrap()
         });
         assert_eq!(expected, [400_000, 200_000, 100_000, 50_000]);
+    }
+
+    #[test]
+    fn a_short_loop_gains_no_more_than_it_has_on_the_team_until_that_is_forgotten() {
+        let costs = LoopCosts::new();
+        let of = |indices| size_of(|bee| assert!(bee.id() < 9), indices);
+        costs.record(of(1_000), micros(3));
+        assert_eq!(costs.gain(of(1_000), 2), Some(1_500));
+        (0..100).for_each(|_| costs.record_on_team(of(1_000), micros(3), 2));
+        // It varies by an eighth.
+        assert!(costs.gain(of(1_000), 2).is_some_and(|gain| gain < 550));
+        assert_eq!(costs.gain(of(2_000), 2), Some(3_000), "another length");
+        (0..1_000).for_each(|_| costs.record(of(1_000), micros(3)));
+        assert_eq!(costs.gain(of(1_000), 2), Some(1_500));
+        // A long one asks for help whatever that was worth.
+        costs.record(of(100_000), micros(300));
+        (0..100).for_each(|_| costs.record_on_team(of(100_000), micros(300), 2));
+        assert_eq!(costs.gain(of(100_000), 2), Some(micros(150)));
     }
 
     #[test]
