@@ -194,7 +194,7 @@ fn two_programs_that_share_two_cpus_run_loops_on_their_callers_and_poll_for_no_r
                 return println!("skipped: this machine or process has not two CPUs");
             }
             let work = |range: Range<usize>| range.for_each(|i| _ = black_box(i));
-            // Whether it counts so often for each run of `run`, in some of the longest pauses without the rule.
+            // Whether a run counts `share` times on average, in a time of six of the longest pauses (`help.rs`).
             let is_counted = |hive: &Hive, run: &dyn Fn(), count: fn(&Counts) -> u64, share: f64| {
                 let (begin, before) = (Instant::now(), count(&hive.stats().total()));
                 let runs = iter::repeat_with(run).take_while(|()| begin.elapsed() < Duration::from_millis(500));

@@ -60,14 +60,14 @@ impl BodyTimes {
         self.store(hash, kept.abs().max(nanos.abs()).copysign(nanos));
     }
 
-    /// Records that the body has taken so long: moves the time that is known, or was `assumed`, by an eighth. It comes
-    /// to be one than which the body takes longer as often as not.
+    /// Records that the body has taken so long: moves the known time, or else the `assumed` one, by an eighth towards
+    /// that. So it comes to about the median.
     pub(crate) fn record_middle(&self, hash: u64, nanos: f32, assumed: f32) {
         let known = self.recorded(hash).unwrap_or(assumed);
         self.store(hash, if nanos > known { known * 1.125 } else { nanos.max(known * 0.875) });
     }
 
-    /// Forgets a small part of what is known of the body.
+    /// Shortens the known time of the body by one part in 128.
     pub(crate) fn forget_some(&self, hash: u64) {
         if let Some(known) = self.recorded(hash) {
             self.store(hash, known * (1.0 - 1.0 / 128.0));

@@ -104,9 +104,9 @@ impl Shared {
         }
     }
 
-    /// Runs a loop on the whole team, by which it gains so much, as far as is known. `woken_at`: None if nothing is to
-    /// be learned of how much work it is; else when it was decided that the workers, who all sleep, are woken for it,
-    /// or 0 if some are awake.
+    /// Runs a loop on the whole team, by which it gains so much, as far as is known. `woken_at`: None: it is not timed.
+    /// 0: some workers are awake, or threads have to be made for them. Else when it was decided to wake the workers,
+    /// who all sleep.
     #[inline]
     fn run_on_team<P: StartBody + ?Sized>(
         self: &Arc<Self>,
@@ -116,7 +116,7 @@ impl Shared {
         woken_at: Option<u64>,
         body: &mut P,
     ) -> Result<(), Error> {
-        let timed = woken_at.map(|woken_at| (woken_at, self.expect_part(woken_at)));
+        let timed = woken_at.map(|woken_at| (woken_at, self.expect_part(call, woken_at)));
         self.team.help.begin_loop(gain.unwrap_or(0));
         let outcome = self.prepare_loop_team(call).map(|_apply_resize| {
             self.team.run_region_timed_if(timed.is_some(), queen_guard, call.bees, body);
@@ -128,20 +128,21 @@ impl Shared {
     }
 
     /// Prepares for the time of the caller's part of a loop, and for the delay of the workers if they are woken.
-    /// Returns when the loop begins.
+    /// Returns when the loop begins, if it is one whose time on the team is to be learned.
     #[cold]
-    fn expect_part(&self, woken_at: u64) -> u64 {
+    fn expect_part(&self, call: LoopCall, woken_at: u64) -> Option<u64> {
         self.team.cold_parts.clear_last();
         if woken_at > 0 {
             self.team.wake_delay.note_loop(woken_at);
         }
-        clock::nanos()
+        let is_awake = woken_at == 0 && call.bees <= self.team.bees() && !self.team.all_workers_sleep();
+        is_awake.then(clock::nanos)
     }
 
-    /// Learns how much work a loop is that began at `begin`, of which the caller's part was timed; and what it has
-    /// gained by waking the workers at `woken_at`, or, if that is 0, how long the team took for it.
+    /// Learns from a loop whose caller's part was timed: how much work it is; what it has gained by waking the workers
+    /// at `woken_at`, if that is not 0; and how long the team took for it, if that is asked for by when it began.
     #[cold]
-    fn learn_from_part(&self, call: LoopCall, woken_at: u64, begin: u64) {
+    fn learn_from_part(&self, call: LoopCall, woken_at: u64, begin: Option<u64>) {
         let wake_delay = &self.team.wake_delay;
         let Some(part) = self.team.cold_parts.last() else {
             // There was no region.
@@ -149,10 +150,10 @@ impl Shared {
         };
         if woken_at > 0 {
             self.account_for(call, clock::nanos_since(woken_at));
-        } else {
+        } else if let Some(begin) = begin {
             self.loop_costs.record_on_team(call.size, clock::nanos_since(begin), call.bees);
         }
-        let alone = match woken_at {
+        let delay = match woken_at {
             0 => 0,
             // Nobody has come yet.
             _ if wake_delay.is_awaited() => u64::MAX,
@@ -160,7 +161,7 @@ impl Shared {
             // the delay, as `loss_by_waking` assumes as well.
             _ => wake_delay.nanos() / 2,
         };
-        self.loop_costs.record_part(call.size, part, call.bees, alone);
+        self.loop_costs.record_part(call.size, part, call.bees, delay);
     }
 
     /// Enters into the account of help what a loop has gained or lost that took so long on the team.

@@ -89,9 +89,9 @@ impl Shared {
         }
     }
 
-    /// Whether this loop is run alone for once, and timed: one that gains little by the team, or whose time on one
-    /// thread is a guess. Beside workers, a part of a short loop takes so much longer for the lines of memory that come
-    /// from them that the whole would never be found to be too short for a team.
+    /// Whether this loop, one in many, is run alone and timed: it gains little by the team, or is guessed to be short.
+    /// Guesses come from parts that wait for cache lines from workers: by these alone no loop would be found to be too
+    /// short for a team.
     #[inline(always)]
     pub(super) fn is_one_to_try_alone(&self, gain: u64, size: LoopSize) -> bool {
         is_one_in(LOOPS_PER_TRIAL, self.team.loops_of_queen())

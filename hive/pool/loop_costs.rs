@@ -47,7 +47,7 @@ pub(super) fn is_one_in(many: u64, number: u64) -> bool {
 pub(crate) struct LoopCosts {
     /// How long one thread takes for one index.
     times_per_index: BodyTimes,
-    /// How long a team that is awake takes for one index of a short loop, each body by how many indices it has.
+    /// How long a team takes for one index of a short loop, by body and length (`LoopSize::hash_with_length`).
     team_times: BodyTimes,
     /// How much sooner loops that ran on their callers alone would have ended with the help of the workers, in
     /// nanoseconds, less what has been forgotten.
@@ -66,9 +66,9 @@ pub(crate) struct LoopSize {
 }
 
 impl LoopSize {
-    /// A hash of the body, and of the number of indices but for a factor of two.
+    /// A hash of the body and of the binary logarithm of the number of indices.
     #[inline(always)]
-    fn with_length(self) -> u64 {
+    fn hash_with_length(self) -> u64 {
         self.body ^ u64::from((self.indices | 1).ilog2()).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 }
@@ -130,8 +130,8 @@ impl LoopCosts {
 
     /// How many nanoseconds sooner the loop would end on a team of `bees` that is awake. None: nothing is known.
     ///
-    /// A short loop may gain less than its length says, for what one bee writes and another one reads goes from cache
-    /// to cache; what it has taken on the team of late tells.
+    /// A short loop may gain less than its length says, since what one bee writes and another one reads goes from cache
+    /// to cache. So its time on the team of late sets a limit.
     #[inline(always)]
     pub(crate) fn gain(&self, size: LoopSize, bees: u32) -> Option<u64> {
         let alone = self.expected(size)?;
@@ -139,12 +139,12 @@ impl LoopCosts {
         if gain <= NANOS_OF_START || alone > NANOS_OF_WAKING {
             return Some(gain);
         }
-        let on_team = self.team_times.nanos(size.with_length()).map(|nanos| (nanos * size.indices as f32) as u64);
-        // What was measured has the start in it.
+        let on_team = self.team_times.nanos(size.hash_with_length()).map(|nanos| (nanos * size.indices as f32) as u64);
+        // The start is in the team's time, and not in `alone`.
         Some(on_team.map_or(gain, |on_team| gain.min((alone + NANOS_OF_START).saturating_sub(on_team))))
     }
 
-    /// Whether one thread has not yet run a loop with this body of which a short time is expected.
+    /// Whether the loop is guessed to be short: one thread has not run one with this body yet.
     pub(super) fn is_short_guess(&self, size: LoopSize) -> bool {
         let is_short = self.expected(size).is_some_and(|expected| expected <= NANOS_OF_WAKING);
         is_short && !self.times_per_index.is_measured(size.body)
@@ -159,15 +159,15 @@ impl LoopCosts {
     #[inline]
     pub(crate) fn record(&self, size: LoopSize, took: u64) {
         self.record_and_keep(size, took as f32, 0.5);
-        // Now and then it is run on the team again.
-        self.team_times.forget_some(size.with_length());
+        // So that it is tried on the team again.
+        self.team_times.forget_some(size.hash_with_length());
     }
 
-    /// Records that a team of so many bees which was awake took so many nanoseconds for the loop.
+    /// Records that a team of so many bees that was awake took so many nanoseconds for the loop.
     pub(crate) fn record_on_team(&self, size: LoopSize, took: u64, bees: u32) {
         if let Some(nanos_per_index) = self.times_per_index.nanos(size.body).filter(|_| size.indices > 0) {
             let assumed = nanos_per_index / bees as f32;
-            self.team_times.record_middle(size.with_length(), took as f32 / size.indices as f32, assumed);
+            self.team_times.record_middle(size.hash_with_length(), took as f32 / size.indices as f32, assumed);
         }
     }
 

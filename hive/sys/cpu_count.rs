@@ -10,8 +10,9 @@
 //!   cases. It says what the process may use.
 //! - A bound worker whose mask still has its place says nothing: its mask is the place, or a larger one while it sleeps
 //!   unbound (`docs/unbound-sleep.md`).
-//! - While a worker has left its place for a thread that waits for it, no worker of the hive looks.
-//! - Another bound worker that has lost its place has been moved: by `taskset`, or by Linux, because its CPUs are
+//! - A worker that has left its place for a thread that waits for it says nothing either, while it has the mask that it
+//!   got then.
+//! - Any other bound worker that has lost its place has been moved: by `taskset`, or by Linux, because its CPUs are
 //!   gone. Then the mask says what is left to the process. If the worker finds its place again later, as Linux gives it
 //!   back since version 6.2, the number is that of the beginning again.
 //!
@@ -49,6 +50,8 @@ struct OwnMask {
     count: *const CpuCount,
     /// The mask to which hive has bound the worker. None: hive has not bound it.
     place: Option<CpuMask>,
+    /// The mask with which the worker has left its place last. None: it never has.
+    left_with: Option<CpuMask>,
     /// Whether the place was not in the mask when that was read last.
     is_moved: bool,
     /// When the mask was read last.
@@ -85,7 +88,8 @@ impl CpuCount {
         if !is_bound {
             self.set(mask.len());
         }
-        let own_mask = OwnMask { count: self, place: is_bound.then_some(mask), is_moved, read: Instant::now() };
+        let own_mask =
+            OwnMask { count: self, place: is_bound.then_some(mask), left_with: None, is_moved, read: Instant::now() };
         OWN_MASK.set(Some(own_mask));
         looks
     }
@@ -111,6 +115,15 @@ impl CpuCount {
         }
     }
 
+    /// Says that the calling worker has left its place, and has this mask now.
+    pub(crate) fn note_left_place(&self, mask: &CpuMask) {
+        OWN_MASK.with_borrow_mut(|own_mask| {
+            if let Some(own_mask) = own_mask.as_mut().filter(|own_mask| ptr::eq(own_mask.count, self)) {
+                own_mask.left_with = Some(mask.clone());
+            }
+        });
+    }
+
     fn look_at(&self, own_mask: &mut OwnMask) {
         if own_mask.read.elapsed() < TIME_BETWEEN_LOOKS {
             return;
@@ -118,7 +131,8 @@ impl CpuCount {
         own_mask.read = Instant::now();
         let Ok(mask) = affinity::query() else { return };
         let was_moved = own_mask.is_moved;
-        own_mask.is_moved = own_mask.place.as_ref().is_none_or(|place| !place.is_subset(&mask));
+        let has_place = own_mask.place.as_ref().is_some_and(|place| place.is_subset(&mask));
+        own_mask.is_moved = !has_place && own_mask.left_with.as_ref() != Some(&mask);
         if own_mask.is_moved {
             self.set(mask.len());
         } else if was_moved {
@@ -164,6 +178,9 @@ mod tests {
             let _looks = count.begin_to_look(true);
             assert_eq!(look_with(&count, &place), 9_999);
             assert_eq!(look_with(&count, &all), 9_999, "while it sleeps unbound");
+            count.note_left_place(&other);
+            assert_eq!(look_with(&count, &other), 9_999, "while it has left its place by itself");
+            count.note_left_place(&all);
             assert_eq!(look_with(&count, &other), 1);
             assert_eq!(look_with(&count, &place), 9_999);
         };

@@ -53,19 +53,19 @@ pub(crate) fn awake_workers() -> usize {
     awake_workers_and_crowd() % CROWD
 }
 
-/// The same, or a number that is greater than that of any machine's cores while other programs' hives want them.
+/// The same, or, while it is crowded, more than any machine has cores.
 #[inline(always)]
 pub(crate) fn awake_workers_and_crowd() -> usize {
     // Relaxed: a hint. No other access depends on the value.
     AWAKE_WORKERS.load(Ordering::Relaxed)
 }
 
-/// Whether other hives want the cores of this process's hives, as was looked up last (`crowd.rs`).
+/// Whether it is crowded, as was looked up last (`crowd.rs`).
 pub(crate) fn is_crowded() -> bool {
     awake_workers_and_crowd() >= CROWD
 }
 
-/// Says whether they do.
+/// Notes whether it is.
 pub(crate) fn set_crowded(is_crowded: bool) {
     let change = |word: usize| (is_crowded != (word >= CROWD)).then_some(word ^ CROWD);
     // Relaxed, both: a hint. Err: nothing has changed.

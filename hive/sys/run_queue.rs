@@ -9,7 +9,7 @@ use crate::sys::{affinity, kernel_file, presence, sandbox};
 pub(crate) struct RunQueue {
     /// Threads of the whole machine that run or wait for a CPU. The calling thread is one that runs.
     runnable: usize,
-    /// Those of them that are hive's in this process: the calling thread, and the workers of all hives that are awake.
+    /// Those of them that are hive's in this process: the calling thread, and all hives' awake workers.
     own: usize,
     cpus: usize,
 }
@@ -32,7 +32,7 @@ impl RunQueue {
         may_use_all.then(|| Self { runnable: runnable as usize, own: 1 + presence::awake_workers(), cpus })
     }
 
-    /// As read now, where hives may take CPUs from each other. None: there is one only, or each is bound to its own.
+    /// As read now, where hives may take CPUs from each other. None: they may not, or `read` says nothing.
     pub(crate) fn read_if_shared() -> Option<Self> {
         CpuLocks::may_share().then(Self::read).flatten()
     }
@@ -44,12 +44,12 @@ impl RunQueue {
         3 * self.cpus * self.own <= 4 * self.runnable && self.is_short_of_cpus()
     }
 
-    /// Whether more threads want a CPU than there are.
+    /// Whether more threads, of whatever program, want a CPU than there are.
     pub(crate) fn is_short_of_cpus(self) -> bool {
         self.runnable > self.cpus
     }
 
-    /// Whether a worker that is woken would find a CPU that has nothing to do, or one on which another one polls.
+    /// Whether a worker that is woken finds a CPU free, taking it that the own workers that are awake only poll.
     pub(crate) fn has_free_cpu(self) -> bool {
         self.runnable < self.cpus + self.own - 1
     }

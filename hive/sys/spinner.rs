@@ -229,7 +229,8 @@ impl Spinner<'_> {
         if self.spin == Duration::MAX || self.policy.keeps_spinning() {
             // The third phase, if it has begun, is to begin anew.
             (self.deadline, self.yields) = (None, 0);
-            self.policy.look_around(true);
+            self.policy.cpus.look_seldom();
+            crowd::look();
             return true;
         }
         let now = Instant::now();
@@ -311,7 +312,8 @@ impl Spinner<'_> {
             self.yields += 1;
         } else {
             self.yields = MAX_YIELDS;
-            self.policy.look_around(false);
+            self.policy.cpus.look();
+            crowd::look();
         }
         is_to_poll
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::on_drop::on_drop;
 use crate::sys::cpu_count::CpuCount;
 use crate::sys::cpu_mask::CpuMask;
-use crate::sys::{affinity, costly_yields, crowd, fork, presence};
+use crate::sys::{affinity, costly_yields, fork, presence};
 
 /// How the bees of one hive wait, and whether they should go on polling at present.
 #[derive(Debug, Default)]
@@ -165,23 +165,11 @@ impl WaitPolicy {
         self.shared_cpu.get().filter(|cpu| affinity::current_cpu() == Some(*cpu))
     }
 
-    /// Says that a worker has left this CPU of its own, and may use `others` instead.
+    /// Says that the calling worker has left this CPU of its own, and may use `others` instead.
     pub(crate) fn note_left_cpu(&self, cpu: usize, others: &CpuMask) {
+        self.cpus.note_left_place(others);
         self.taken_cpu.set(if others.len() == 1 { others.last().copied() } else { None });
         self.left_cpu.set(Some(cpu));
-    }
-
-    /// Looks, in a wait that takes long, whether the process may use other CPUs than before, and whether it is crowded.
-    /// `is_endless`: the wait goes on polling, and calls this again and again.
-    #[cold]
-    pub(super) fn look_around(&self, is_endless: bool) {
-        // The mask of a worker that has left its CPU does not say what the process may use.
-        match self.left_cpu.get() {
-            Some(_) => {}
-            None if is_endless => self.cpus.look_seldom(),
-            None => self.cpus.look(),
-        }
-        crowd::look();
     }
 
     /// Says that it is back on its own.
@@ -283,8 +271,8 @@ impl WaitPolicy {
         !self.spin.is_zero() && !self.is_crowded() && costly_yields::yield_if_it_pays()
     }
 
-    /// Whether no bee is to poll, because other hives want the CPUs (`crowd.rs`). In a task pool the threads poll all
-    /// the same: whoever has handed a task over waits for it.
+    /// Whether no bee is to poll because it is crowded. In a task pool the threads poll all the same: whoever has
+    /// handed a task over waits for it.
     fn is_crowded(&self) -> bool {
         !self.has_no_queen && presence::is_crowded()
     }
@@ -299,44 +287,12 @@ impl WaitPolicy {
         presence::while_off_core(sleep)
     }
 
-    /// Whether more threads want a core than there are cores: the workers that are awake, one queen, and the bees of
-    /// other programs. A thread that polls then may keep the very thread that it waits for off its core.
+    /// Whether the process's awake workers and one queen are more than the cores, or it is crowded (`crowd.rs`). A
+    /// thread that polls then may keep the very thread that it waits for off its core.
     #[inline(always)]
     pub(super) fn is_oversubscribed(&self) -> bool {
         let wanting =
             if self.has_no_queen { presence::awake_workers() } else { presence::awake_workers_and_crowd() + 1 };
         wanting > self.cpus.get()
-    }
-}
-
-#[cfg(all(test, target_os = "linux"))]
-mod tests {
-    use std::thread;
-
-    use super::*;
-
-    #[test]
-    fn a_worker_that_has_left_its_cpu_does_not_say_that_the_others_are_gone() {
-        let all = affinity::query().unwrap();
-        let (Some(own), Some(other)) = (all.iter().next(), all.iter().nth(1)) else { return };
-        let (own_mask, other_mask) = (CpuMask::from_iter([own]), CpuMask::from_iter([other]));
-        let policy = WaitPolicy::new(Duration::ZERO, None, 9_999, own_mask.clone());
-        let look_with = |mask: &CpuMask| {
-            affinity::apply(mask).unwrap();
-            // Longer than between two looks.
-            thread::sleep(Duration::from_millis(150));
-            policy.look_around(false);
-            policy.cpus.get()
-        };
-        let run = || {
-            affinity::apply(&own_mask).unwrap();
-            let _looks = policy.cpus.begin_to_look(true);
-            policy.note_left_cpu(own, &other_mask);
-            assert_eq!(look_with(&other_mask), 9_999);
-            policy.note_return();
-            assert_eq!(look_with(&own_mask), 9_999);
-            assert_eq!(look_with(&other_mask), 1, "somebody else has moved it");
-        };
-        thread::scope(|scope| scope.spawn(run).join().unwrap());
     }
 }
