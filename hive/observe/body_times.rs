@@ -60,10 +60,10 @@ impl BodyTimes {
         self.store(hash, kept.abs().max(nanos.abs()).copysign(nanos));
     }
 
-    /// Records that the body has taken so long: moves the known time, or else the `assumed` one, by an eighth towards
-    /// that. So it comes to about the median.
+    /// Records that the body has taken so long: moves the known time, or the `assumed` one if that is longer, by an
+    /// eighth towards that. So it comes to about the median.
     pub(crate) fn record_middle(&self, hash: u64, nanos: f32, assumed: f32) {
-        let known = self.recorded(hash).unwrap_or(assumed);
+        let known = self.recorded(hash).map_or(assumed, |known| known.max(assumed));
         self.store(hash, if nanos > known { known * 1.125 } else { nanos.max(known * 0.875) });
     }
 

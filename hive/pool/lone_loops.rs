@@ -90,7 +90,7 @@ impl Shared {
         if gain.is_some_and(is_small_gain) {
             // Too short for a team.
             self.run_until_long(queen_guard, call, Deadline::soon(), None, body.as_dyn())
-        } else if !call.is_planned && gain.is_some_and(|gain| self.is_one_to_try_alone(gain, call.size)) {
+        } else if !call.is_planned && gain.is_some_and(|gain| self.is_one_to_try_alone(gain, call.bees, call.size)) {
             self.run_until_long(queen_guard, call, Deadline::soon(), Some(clock::nanos()), body.as_dyn())
         } else if let Some(begin) = self.team.help.time_if_unwanted().filter(|_| may_go_without_help) {
             // The workers' help is worth nothing at present.

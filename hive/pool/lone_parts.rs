@@ -80,7 +80,7 @@ impl Shared {
         }
         let gain = self.loop_costs.gain(work.size, work.bees as u32);
         let is_small = gain.is_some_and(is_small_gain);
-        if is_small || gain.is_some_and(|gain| self.is_one_to_try_alone(gain, work.size)) {
+        if is_small || gain.is_some_and(|gain| self.is_one_to_try_alone(gain, work.bees as u32, work.size)) {
             self.run_small_parts(work, !is_small, run_part)
         } else if self.team.all_workers_sleep() {
             self.run_cold_parts(work, run_part)
@@ -93,9 +93,11 @@ impl Shared {
     /// Guesses come from parts that wait for cache lines from workers: by these alone no loop would be found to be too
     /// short for a team.
     #[inline(always)]
-    pub(super) fn is_one_to_try_alone(&self, gain: u64, size: LoopSize) -> bool {
-        is_one_in(LOOPS_PER_TRIAL, self.team.loops_of_queen())
-            && (gain <= 4 * NANOS_OF_START || self.loop_costs.is_short_guess(size))
+    pub(super) fn is_one_to_try_alone(&self, gain: u64, bees: u32, size: LoopSize) -> bool {
+        let number = self.team.loops_of_queen();
+        // The larger the team, the more a loop loses that gains by it after all.
+        let is_guess = || self.loop_costs.is_short_guess(size) && is_one_in(LOOPS_PER_TRIAL * u64::from(bees), number);
+        is_one_in(LOOPS_PER_TRIAL, number) && (gain <= 4 * NANOS_OF_START || is_guess())
     }
 
     /// `run_parts_alone` for a loop that is too short for a team, or is tried without one.

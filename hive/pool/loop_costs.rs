@@ -165,8 +165,10 @@ impl LoopCosts {
 
     /// Records that a team of so many bees that was awake took so many nanoseconds for the loop.
     pub(crate) fn record_on_team(&self, size: LoopSize, took: u64, bees: u32) {
-        if let Some(nanos_per_index) = self.times_per_index.nanos(size.body).filter(|_| size.indices > 0) {
-            let assumed = nanos_per_index / bees as f32;
+        // Of a longer one it would not be asked.
+        let alone = self.expected(size).filter(|alone| *alone <= NANOS_OF_WAKING && size.indices > 0);
+        if let Some(alone) = alone {
+            let assumed = alone as f32 / size.indices as f32 / bees as f32;
             self.team_times.record_middle(size.hash_with_length(), took as f32 / size.indices as f32, assumed);
         }
     }
@@ -293,8 +295,10 @@ mod tests {
         // It varies by an eighth.
         assert!(costs.gain(of(1_000), 2).is_some_and(|gain| gain < 550));
         assert_eq!(costs.gain(of(2_000), 2), Some(3_000), "another length");
-        (0..1_000).for_each(|_| costs.record(of(1_000), micros(3)));
+        (0..10_000).for_each(|_| costs.record(of(1_000), micros(3)));
         assert_eq!(costs.gain(of(1_000), 2), Some(1_500));
+        (0..20).for_each(|_| costs.record_on_team(of(1_000), micros(3), 2));
+        assert!(costs.gain(of(1_000), 2).is_some_and(|gain| gain < 550), "as soon as at first");
         // A long one asks for help whatever that was worth.
         costs.record(of(100_000), micros(300));
         (0..100).for_each(|_| costs.record_on_team(of(100_000), micros(300), 2));

@@ -15,7 +15,6 @@ pub(crate) mod costly_yields;
 pub(crate) mod cpu_count;
 pub(crate) mod cpu_locks;
 pub(crate) mod cpu_mask;
-pub(crate) mod crowd;
 pub(crate) mod float_mode;
 pub(crate) mod fork;
 #[cfg_attr(not(any(target_os = "linux", target_os = "android")), allow(dead_code, reason = "other systems have few"))]

@@ -15,12 +15,7 @@ use crate::on_drop::on_drop;
 /// as many threads as there are such queens, and a bee polls for its spin time before it sleeps, where it should sleep
 /// at once. If one queen were taken for each hive with an awake worker instead, a thread that runs regions of several
 /// hives, one after the other, would be counted several times, and its bees would not poll where CPUs are free.
-///
-/// While it is crowded (`crowd.rs`), `CROWD` is added, because each wait reads this word anyway.
 static AWAKE_WORKERS: AtomicUsize = AtomicUsize::new(0);
-
-/// More than a process has threads.
-const CROWD: usize = 1 << 24;
 
 /// Whether a thread is counted in `AWAKE_WORKERS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,26 +45,8 @@ pub(crate) fn forget_workers() {
 /// The number of workers of all hives that want a core. Out of date at once.
 #[inline(always)]
 pub(crate) fn awake_workers() -> usize {
-    awake_workers_and_crowd() % CROWD
-}
-
-/// The same, or, while it is crowded, more than any machine has cores.
-#[inline(always)]
-pub(crate) fn awake_workers_and_crowd() -> usize {
     // Relaxed: a hint. No other access depends on the value.
     AWAKE_WORKERS.load(Ordering::Relaxed)
-}
-
-/// Whether it is crowded, as was looked up last (`crowd.rs`).
-pub(crate) fn is_crowded() -> bool {
-    awake_workers_and_crowd() >= CROWD
-}
-
-/// Notes whether it is.
-pub(crate) fn set_crowded(is_crowded: bool) {
-    let change = |word: usize| (is_crowded != (word >= CROWD)).then_some(word ^ CROWD);
-    // Relaxed, both: a hint. Err: nothing has changed.
-    let _ = AWAKE_WORKERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
 }
 
 /// Whether the calling thread is a worker of some hive.
@@ -111,7 +88,7 @@ fn set_presence(presence: Presence) {
         AWAKE_WORKERS.fetch_add(1, Ordering::Relaxed);
     } else if before == Presence::OnCore {
         let awake = AWAKE_WORKERS.fetch_sub(1, Ordering::Relaxed);
-        debug_assert!(awake % CROWD > 0, "a bee leaves its core, and none was counted on one");
+        debug_assert!(awake > 0, "a bee leaves its core, and none was counted on one");
     }
 }
 
@@ -128,7 +105,7 @@ mod tests {
             let on_core = count_on_core();
             assert_eq!((presence(), PRESENCE.get(), is_worker()), (Presence::OffCore, Presence::OnCore, true));
             assert_eq!(while_off_core(presence), Presence::OffCore, "once is enough");
-            assert!(awake_workers() > 0 && !is_crowded());
+            assert!(awake_workers() > 0);
             drop(on_core);
             assert_eq!(PRESENCE.get(), Presence::NotWorker);
         })

@@ -41,12 +41,7 @@ impl RunQueue {
     /// one together, if the kernel shares out the CPUs evenly. With a CPU for itself, the calling thread is better off
     /// alone: a team that has fewer CPUs than bees wastes time slices in which its bees wait for each other.
     pub(crate) fn has_share_of_one(self) -> bool {
-        3 * self.cpus * self.own <= 4 * self.runnable && self.is_short_of_cpus()
-    }
-
-    /// Whether more threads, of whatever program, want a CPU than there are.
-    pub(crate) fn is_short_of_cpus(self) -> bool {
-        self.runnable > self.cpus
+        3 * self.cpus * self.own <= 4 * self.runnable && self.runnable > self.cpus
     }
 
     /// Whether a worker that is woken finds a CPU free, taking it that the own workers that are awake only poll.

@@ -10,7 +10,7 @@ use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
 use crate::sys::wait::WaitPolicy;
-use crate::sys::{crowd, presence, shared_cpu};
+use crate::sys::{presence, shared_cpu};
 
 /// Polls at the beginning of a wait, without PAUSE instructions and without reading the clock. They take a microsecond
 /// or two, in which most regions begin and end if they follow each other closely. With PAUSE instructions, each
@@ -230,13 +230,10 @@ impl Spinner<'_> {
             // The third phase, if it has begun, is to begin anew.
             (self.deadline, self.yields) = (None, 0);
             self.policy.cpus.look_seldom();
-            crowd::look();
             return true;
         }
         let now = Instant::now();
-        if self.last_seen.replace(now).is_some() {
-            crowd::look();
-        }
+        self.last_seen = Some(now);
         // A spin time beyond the range of the clock is endless.
         self.deadline = self.deadline.or_else(|| now.checked_add(self.spin));
         if self.deadline.is_some_and(|deadline| now >= deadline) {
@@ -313,7 +310,6 @@ impl Spinner<'_> {
         } else {
             self.yields = MAX_YIELDS;
             self.policy.cpus.look();
-            crowd::look();
         }
         is_to_poll
     }

@@ -268,13 +268,7 @@ impl WaitPolicy {
     /// thread had better sleep, and soon does: where a yield costs a time slice, or where nobody is to poll. Returns
     /// whether it has yielded.
     pub(crate) fn yield_if_it_pays(&self) -> bool {
-        !self.spin.is_zero() && !self.is_crowded() && costly_yields::yield_if_it_pays()
-    }
-
-    /// Whether no bee is to poll because it is crowded. In a task pool the threads poll all the same: whoever has
-    /// handed a task over waits for it.
-    fn is_crowded(&self) -> bool {
-        !self.has_no_queen && presence::is_crowded()
+        !self.spin.is_zero() && costly_yields::yield_if_it_pays()
     }
 
     /// Lets another thread have the core for a moment.
@@ -287,12 +281,10 @@ impl WaitPolicy {
         presence::while_off_core(sleep)
     }
 
-    /// Whether the process's awake workers and one queen are more than the cores, or it is crowded (`crowd.rs`). A
-    /// thread that polls then may keep the very thread that it waits for off its core.
+    /// Whether more threads want a core than there are cores: the workers that are awake, and one queen. A thread that
+    /// polls then may keep the very thread that it waits for off its core.
     #[inline(always)]
     pub(super) fn is_oversubscribed(&self) -> bool {
-        let wanting =
-            if self.has_no_queen { presence::awake_workers() } else { presence::awake_workers_and_crowd() + 1 };
-        wanting > self.cpus.get()
+        presence::awake_workers() + usize::from(!self.has_no_queen) > self.cpus.get()
     }
 }
