@@ -98,11 +98,14 @@ impl CpuCount {
     /// hive. Called when a wait has polled for long and is about to sleep.
     #[cold]
     pub(crate) fn look(&self) {
+        self.with_own_mask(|own_mask| self.look_at(own_mask));
+    }
+
+    /// Calls `use_it` with what the calling thread knows of its mask, if it is a worker of this hive.
+    fn with_own_mask(&self, use_it: impl FnOnce(&mut OwnMask)) {
         // At the end of the thread the value may be gone.
         let _ = OWN_MASK.try_with(|own_mask| {
-            if let Some(own_mask) = own_mask.borrow_mut().as_mut().filter(|own_mask| ptr::eq(own_mask.count, self)) {
-                self.look_at(own_mask);
-            }
+            own_mask.borrow_mut().as_mut().filter(|own_mask| ptr::eq(own_mask.count, self)).map(use_it)
         });
     }
 
@@ -117,11 +120,7 @@ impl CpuCount {
 
     /// Says that the calling worker has left its place, and has this mask now.
     pub(crate) fn note_left_place(&self, mask: &CpuMask) {
-        OWN_MASK.with_borrow_mut(|own_mask| {
-            if let Some(own_mask) = own_mask.as_mut().filter(|own_mask| ptr::eq(own_mask.count, self)) {
-                own_mask.left_with = Some(mask.clone());
-            }
-        });
+        self.with_own_mask(|own_mask| own_mask.left_with = Some(mask.clone()));
     }
 
     fn look_at(&self, own_mask: &mut OwnMask) {
